@@ -1,0 +1,2 @@
+//! The worker that runs jobs off the page's main thread.
+fn main() {}

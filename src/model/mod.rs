@@ -1,0 +1,1 @@
+//! TinyGPT: configuration, weights, kernels, forward pass.
