@@ -21,6 +21,7 @@
 //! - [`experiment`]: a configuration made into runs.
 //! - [`report`]: results as JSON and tables.
 
+pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod cost;
