@@ -1,3 +1,4 @@
 //! warmroute: which replica should get this request?
+pub mod engine;
 pub mod kv;
 pub mod model;

@@ -1,0 +1,2 @@
+//! Request state, scheduling and sampling.
+pub mod sampling;
