@@ -113,7 +113,11 @@ fn every_position_matches() {
         let logits = scratch.logits(i);
         let norm = logits.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
         assert_eq!(best(logits), expected.best[i], "position {i}");
-        assert!((norm - expected.norms[i]).abs() < 1e-4, "position {i}: {norm} against {}", expected.norms[i]);
+        assert!(
+            (norm - expected.norms[i]).abs() < 1e-4,
+            "position {i}: {norm} against {}",
+            expected.norms[i]
+        );
     }
 }
 

@@ -79,7 +79,11 @@ impl KvStore {
     pub fn write(&mut self, block: BlockId, layer: usize, slot: usize, keys: &[f32], values: &[f32]) {
         assert!(layer < self.layers && slot < self.block_size, "the layer and slot exist");
         let width = self.kv_heads * self.head_dim;
-        assert_eq!((keys.len(), values.len()), (width, width), "keys and values should be (kv_heads, head_dim)");
+        assert_eq!(
+            (keys.len(), values.len()),
+            (width, width),
+            "keys and values should be (kv_heads, head_dim)"
+        );
         let (plane, head_dim, block_size) = (self.plane(), self.head_dim, self.block_size);
         let start = self.layer_start(block, layer);
         let floats = &mut self.chunk_mut(block)[start..][..2 * width * block_size];
@@ -179,7 +183,9 @@ mod tests {
         let config = ModelConfig { layers: 2, head_dim: 16, ..ModelConfig::default() };
         for block_size in [1, 7, 8, 16, 20] {
             let mut store = KvStore::new(&config, block_size);
-            let row = |i: usize| (floats(2 * i as u64, config.kv_width()), floats(2 * i as u64 + 1, config.kv_width()));
+            let row = |i: usize| {
+                (floats(2 * i as u64, config.kv_width()), floats(2 * i as u64 + 1, config.kv_width()))
+            };
             let mut places = Vec::new();
             for block in [5, 0, 700] {
                 for layer in 0..2 {

@@ -92,12 +92,7 @@ impl Context<'_> {
 }
 
 /// [`accumulate`] over a panel of fewer than eight lanes: the same products in the same order.
-fn narrow<const R: usize>(
-    acc: &mut [[[f32; LANES]; 1]; R],
-    rows: [&[f32]; R],
-    panel: &[f32],
-    lanes: usize,
-) {
+fn narrow<const R: usize>(acc: &mut [[[f32; LANES]; 1]; R], rows: [&[f32]; R], panel: &[f32], lanes: usize) {
     for ([sums], row) in acc.iter_mut().zip(rows) {
         for (value, panel) in row.iter().zip(panel.chunks_exact(lanes)) {
             for (sum, weight) in sums.iter_mut().zip(panel) {

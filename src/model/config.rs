@@ -164,7 +164,10 @@ impl fmt::Display for ConfigError {
                 write!(f, "the model's {field} is {value}; it should be from 1 to {most}")
             }
             Self::Heads { heads, kv_heads } => {
-                write!(f, "{heads} heads cannot share {kv_heads} kv_heads evenly; heads should be a multiple of kv_heads")
+                write!(
+                    f,
+                    "{heads} heads cannot share {kv_heads} kv_heads evenly; heads should be a multiple of kv_heads"
+                )
             }
             Self::HeadDim(value) => write!(f, "head_dim is {value}; it should be a multiple of {LANES}"),
             Self::Positive { field, value } => {

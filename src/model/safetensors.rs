@@ -105,7 +105,10 @@ impl fmt::Display for SafetensorsError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Truncated { needed, found } => {
-                write!(f, "the file has {found} bytes, but its header alone needs {needed}; it may be cut short")
+                write!(
+                    f,
+                    "the file has {found} bytes, but its header alone needs {needed}; it may be cut short"
+                )
             }
             Self::LongHeader(length) => {
                 write!(f, "the header claims {length} bytes; safetensors allows {LONGEST_HEADER}")
@@ -203,9 +206,7 @@ impl<'a> Checkpoint<'a> {
     pub fn tensor(&self, id: TensorId, config: &ModelConfig) -> Result<Vec<f32>, SafetensorsError> {
         match self.find(&id.to_string()) {
             Some(entry) => entry.weights(&id.shape(config)),
-            None if id.role == Role::Head => {
-                self.tensor(TensorId { role: Role::Embedding, ..id }, config)
-            }
+            None if id.role == Role::Head => self.tensor(TensorId { role: Role::Embedding, ..id }, config),
             None => Err(SafetensorsError::Missing(id.to_string())),
         }
     }

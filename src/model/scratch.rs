@@ -20,16 +20,16 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     pub(super) rows: Vec<Row>,
-    pub(super) hidden: Vec<f32>,    // (rows, hidden): the residual stream
-    pub(super) normed: Vec<f32>,    // (rows, hidden)
-    pub(super) query: Vec<f32>,     // (rows, heads, head_dim)
-    pub(super) key_value: Vec<f32>, // (rows, 2: keys then values, kv_heads, head_dim)
-    pub(super) attended: Vec<f32>,  // (rows, heads, head_dim)
-    pub(super) gate: Vec<f32>,      // (rows, ffn)
-    pub(super) up: Vec<f32>,        // (rows, ffn)
-    pub(super) scores: Vec<f32>,    // (heads at once, tokens)
+    pub(super) hidden: Vec<f32>,      // (rows, hidden): the residual stream
+    pub(super) normed: Vec<f32>,      // (rows, hidden)
+    pub(super) query: Vec<f32>,       // (rows, heads, head_dim)
+    pub(super) key_value: Vec<f32>,   // (rows, 2: keys then values, kv_heads, head_dim)
+    pub(super) attended: Vec<f32>,    // (rows, heads, head_dim)
+    pub(super) gate: Vec<f32>,        // (rows, ffn)
+    pub(super) up: Vec<f32>,          // (rows, ffn)
+    pub(super) scores: Vec<f32>,      // (heads at once, tokens)
     pub(super) tile_logits: Vec<f32>, // (sampled rows of the tile, vocab_size)
-    logits: Vec<f32>,               // (slices, vocab_size)
+    logits: Vec<f32>,                 // (slices, vocab_size)
     vocab_size: usize,
     slices: usize,
 }

@@ -184,9 +184,16 @@ mod tests {
 
     #[test]
     fn odd_shapes_agree_with_a_plain_product() {
-        for (rows, depth, columns) in
-            [(1, 1, 1), (1, 5, 9), (2, 33, 17), (3, 8, 8), (4, 64, 260), (5, 7, 31), (7, 40, 33), (13, 129, 40)]
-        {
+        for (rows, depth, columns) in [
+            (1, 1, 1),
+            (1, 5, 9),
+            (2, 33, 17),
+            (3, 8, 8),
+            (4, 64, 260),
+            (5, 7, 31),
+            (7, 40, 33),
+            (13, 129, 40),
+        ] {
             let input = floats(1, rows * depth);
             let weights = floats(2, columns * depth);
             let packed = PackedMatrix::from_rows(&weights, depth, columns);

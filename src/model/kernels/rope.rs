@@ -69,7 +69,10 @@ mod tests {
                 for i in 0..half {
                     let angle = position as f64 / 10_000f64.powf(2.0 * i as f64 / head_dim as f64);
                     let (x, y) = (f64::from(input[i]), f64::from(input[i + half]));
-                    let want = (0.5 * (x * angle.cos() - y * angle.sin()), 0.5 * (y * angle.cos() + x * angle.sin()));
+                    let want = (
+                        0.5 * (x * angle.cos() - y * angle.sin()),
+                        0.5 * (y * angle.cos() + x * angle.sin()),
+                    );
                     assert!((f64::from(got[i]) - want.0).abs() < 2e-7);
                     assert!((f64::from(got[i + half]) - want.1).abs() < 2e-7);
                 }
