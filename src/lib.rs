@@ -1,3 +1,38 @@
 //! warmroute: which replica should get this request?
+//!
+//! A real, tiny transformer behind a paged, prefix-shared KV cache; a fleet of such replicas behind
+//! a router; and the same scheduler without tensors, as a simulator. One experiment, run natively by
+//! the `warmroute` command and in the browser by the page.
+//!
+//! # Layout
+//!
+//! In reading order; each module uses only those above it.
+//!
+//! - [`units`]: instants and spans in whole picoseconds, bytes, rates.
+//! - [`trace`]: what arrives, made to a shape or read from a file.
+//! - [`model`]: TinyGPT: configuration, weights, kernels, forward pass.
+//! - [`kv`]: the block pool with prefix sharing, and the memory behind it.
+//! - [`policy`]: which replica gets a request, and why.
+//! - [`engine`]: one replica: continuous batching, preemption, and what computes a step.
+//! - [`cost`]: what a step costs in simulated time.
+//! - [`fleet`]: replicas and a policy behind the interface of one engine.
+//! - [`sim`]: the event loop, the record of each request, the summary.
+//! - [`params`]: every parameter once, for controls, URL, command line and help.
+//! - [`experiment`]: a configuration made into runs.
+//! - [`report`]: results as JSON and tables.
+
+pub mod chapter;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod cli;
+pub mod cost;
+pub mod engine;
+pub mod experiment;
+pub mod fleet;
 pub mod kv;
 pub mod model;
+pub mod params;
+pub mod policy;
+pub mod report;
+pub mod sim;
+pub mod trace;
+pub mod units;

@@ -1,1 +1,8 @@
-//! Paged key/value memory.
+//! KV memory as the scheduler sees it ([`blocks`], [`prefix`]) and as the model does ([`store`]).
+
+pub mod blocks;
+pub mod prefix;
+pub mod store;
+
+/// A block's number in its replica's pool.
+pub type BlockId = u32;

@@ -1,0 +1,105 @@
+//! Help, made from the parameter table.
+
+use crate::params::{Config, Group, PARAMS, Param};
+
+/// `warmroute --help`.
+pub fn overview() -> String {
+    "\
+warmroute: which replica should get this request?
+
+Usage: warmroute COMMAND [OPTIONS]
+
+Commands:
+  run         serve one trace under several routing policies and compare them
+  cold-start  how long a new replica's weights take to arrive
+
+`warmroute COMMAND --help` lists a command's options.
+"
+    .to_owned()
+}
+
+/// `warmroute run --help`.
+pub fn run() -> String {
+    let mut text = "\
+Serves one trace under several routing policies and compares them.
+
+Usage: warmroute run [OPTIONS]
+
+Input and output:
+  --trace FILE
+        A trace as JSON lines: arrival (s), tokens (ids) or prompt (text), max_tokens, and
+        optionally tenant and output. Without it, the trace is generated.
+  --preset NAME
+        Where the other options start from: chapter (the chapter's experiment, the default) or
+        tinygpt-wasm (the same offered load at the price of our own engine).
+  --seeds N
+        Run N seeds, counted up from --seed; print medians, spread, and what held how often.
+  --json
+        Print JSON: an array, one object a policy.
+  --save-trace FILE
+        Write the trace that was run, as JSON lines.
+"
+    .to_owned();
+    for group in Group::ALL {
+        text += &format!("\n{}:\n", group.title());
+        for param in PARAMS.iter().filter(|p| p.group == group) {
+            text += &option(param);
+        }
+    }
+    text
+}
+
+fn option(param: &Param) -> String {
+    let unit = if param.unit.is_empty() { String::new() } else { format!(" in {}", param.unit) };
+    let mut text = format!("  --{} VALUE{unit}\n", param.flag());
+    let range = format!("{} {} [default: {}]", param.help, range(param), param.get(&Config::default()));
+    for line in wrap(&range, 88) {
+        text += &format!("        {line}\n");
+    }
+    for (name, means) in param.choices() {
+        text += &format!("          {name}: {means}\n");
+    }
+    text
+}
+
+fn range(param: &Param) -> String {
+    let range = param.range();
+    let mut chars = range.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    // A list of names keeps its case.
+    if range.contains(" | ") { range + "." } else { first.chain(chars).collect::<String>() + "." }
+}
+
+/// Breaks a text at blanks into lines of at most `width` characters.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_in_the_help_with_its_default() {
+        let text = run();
+        for param in &PARAMS {
+            let at =
+                text.find(&format!("--{} VALUE", param.flag())).unwrap_or_else(|| panic!("{}", param.key));
+            let default = format!("[default: {}]", param.get(&Config::default()));
+            let own = text[at..].split("\n  --").next().expect("a part").replace("\n        ", " ");
+            assert!(own.contains(&default), "{}: {own}", param.key);
+        }
+    }
+}

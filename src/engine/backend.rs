@@ -1,0 +1,39 @@
+//! What computes a step, or says what its tokens would have been.
+
+use std::sync::Arc;
+
+use super::RequestId;
+use super::sampling::Sampling;
+use crate::kv::BlockId;
+use crate::trace::Token;
+
+/// One sequence of a step, as a backend sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<'a> {
+    /// Whose it is.
+    pub id: RequestId,
+    /// Prompt and output so far.
+    pub tokens: &'a [Token],
+    /// How many of them are the prompt.
+    pub prompt_len: usize,
+    /// Tokens before this one have their keys and values in the blocks already.
+    pub start: usize,
+    /// The block table; covers all of `tokens`.
+    pub blocks: &'a [BlockId],
+    /// How to choose the next token.
+    pub sampling: &'a Sampling,
+    /// The answer, where the trace gives it.
+    pub output: Option<&'a Arc<[Token]>>,
+}
+
+/// Computes (or prices) what the scheduler decided.
+pub trait Backend {
+    /// Computes each sequence's tokens from `start` on and returns the token that follows each.
+    /// A prefill is one sequence; a decode is any number, each with one token to compute.
+    fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token>;
+
+    /// Bytes of keys and values held in memory, where there are any.
+    fn kv_bytes(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,91 @@
+//! A configuration made into runs: one trace, one fleet a policy, one clock.
+
+use std::sync::Arc;
+
+use crate::engine::{Backend, Modelled, Replica, SharedModel, TinyGptBackend};
+use crate::fleet::Fleet;
+use crate::model::{ModelConfig, TinyGpt};
+use crate::params::{BackendKind, Config};
+use crate::policy::PolicyKind;
+use crate::sim::{Clock, Recorder, Simulation, Summary};
+use crate::trace::{Token, Trace};
+
+/// The seed of TinyGPT's random weights: the model is the same whatever the trace.
+pub const WEIGHTS_SEED: u64 = 18;
+
+/// A configuration with its trace and, where it computes, its model.
+pub struct Experiment {
+    /// The parameters.
+    pub config: Config,
+    /// What arrives.
+    pub trace: Arc<Trace>,
+    /// The file that the trace came from; `None`: it was generated.
+    pub source: Option<String>,
+    model: Option<SharedModel>,
+}
+
+impl Experiment {
+    /// An experiment on the generated trace.
+    pub fn new(config: Config) -> Experiment {
+        let trace = config.generator().generate();
+        Experiment::with_trace(config, trace, None)
+    }
+
+    /// An experiment on a given trace.
+    pub fn with_trace(config: Config, trace: Trace, source: Option<String>) -> Experiment {
+        let model = (config.backend == BackendKind::TinyGpt)
+            .then(|| Arc::new(TinyGpt::random(ModelConfig::default(), WEIGHTS_SEED)));
+        Experiment { config, trace: Arc::new(trace), source, model }
+    }
+
+    /// One more than the highest token id that a trace may use on a backend.
+    pub fn vocabulary(backend: BackendKind) -> Token {
+        match backend {
+            BackendKind::TinyGpt => ModelConfig::default().vocab_size as Token,
+            BackendKind::Modelled => 1 << 31,
+        }
+    }
+
+    /// One replica, as the configuration has it.
+    pub fn replica(&self, index: u32) -> Replica {
+        let limits = self.config.limits();
+        let backend: Box<dyn Backend> = match &self.model {
+            Some(model) => Box::new(TinyGptBackend::new(model.clone(), &limits)),
+            None => Box::new(Modelled),
+        };
+        Replica::new(index, limits, backend)
+    }
+
+    /// An empty fleet under a policy.
+    pub fn fleet(&self, policy: PolicyKind) -> Fleet {
+        let replicas = (0..self.config.replicas).map(|i| self.replica(i)).collect();
+        Fleet::new(replicas, policy.build(&self.config.policy_settings()), self.config.devices)
+    }
+
+    /// A recorder for such a fleet.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::new(self.config.replicas as usize, self.config.blocks as usize)
+    }
+
+    /// A run under a policy, before its first instant.
+    pub fn simulation<'t>(&'t self, policy: PolicyKind, clock: Box<dyn Clock + 't>) -> Simulation<'t, Fleet> {
+        Simulation::new(self.fleet(policy), &self.trace, self.config.sampling(), clock)
+    }
+
+    /// The deterministic clock of the configuration's price.
+    pub fn modelled_clock(&self) -> Box<dyn Clock> {
+        Box::new(crate::sim::Modelled(self.config.cost.price()))
+    }
+
+    /// Runs the trace under a policy, from beginning to end.
+    pub fn run(&self, policy: PolicyKind, clock: Box<dyn Clock + '_>) -> Recorder {
+        let mut recorder = self.recorder();
+        self.simulation(policy, clock).run(|event| recorder.observe(&event));
+        recorder
+    }
+
+    /// The figures of a run.
+    pub fn summary(&self, recorder: &Recorder) -> Summary {
+        recorder.summary(&self.config.objectives(), &self.trace.tenants)
+    }
+}

@@ -1,0 +1,91 @@
+//! Working memory of a forward pass, kept between passes so that a steady state allocates nothing.
+
+use super::{ModelConfig, Token};
+
+/// One token to compute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub token: Token,
+    /// Absolute position in its sequence.
+    pub position: usize,
+    /// Which slice it belongs to.
+    pub slice: usize,
+    /// Whether its logits are wanted: it is its slice's last.
+    pub sampled: bool,
+}
+
+/// Buffers of a forward pass and its results.
+///
+/// One serves any number of models and replicas, one pass at a time. Buffers grow to the largest pass seen.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    pub(super) rows: Vec<Row>,
+    pub(super) hidden: Vec<f32>,      // (rows, hidden): the residual stream
+    pub(super) normed: Vec<f32>,      // (rows, hidden)
+    pub(super) query: Vec<f32>,       // (rows, heads, head_dim)
+    pub(super) key_value: Vec<f32>,   // (rows, 2: keys then values, kv_heads, head_dim)
+    pub(super) attended: Vec<f32>,    // (rows, heads, head_dim)
+    pub(super) gate: Vec<f32>,        // (rows, ffn)
+    pub(super) up: Vec<f32>,          // (rows, ffn)
+    pub(super) scores: Vec<f32>,      // (heads at once, tokens)
+    pub(super) tile_logits: Vec<f32>, // (sampled rows of the tile, vocab_size)
+    logits: Vec<f32>,                 // (slices, vocab_size)
+    vocab_size: usize,
+    slices: usize,
+}
+
+impl Scratch {
+    /// Empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The logits, (vocab_size), of the last token of slice `index` of the latest pass.
+    ///
+    /// # Panics
+    ///
+    /// If the latest pass had no such slice.
+    pub fn logits(&self, index: usize) -> &[f32] {
+        assert!(index < self.slices, "the latest pass had {} slices, not {}", self.slices, index + 1);
+        &self.logits[index * self.vocab_size..][..self.vocab_size]
+    }
+
+    /// Bytes that all buffers hold.
+    pub fn bytes(&self) -> usize {
+        let floats = [
+            &self.hidden,
+            &self.normed,
+            &self.query,
+            &self.key_value,
+            &self.attended,
+            &self.gate,
+            &self.up,
+            &self.scores,
+            &self.tile_logits,
+            &self.logits,
+        ];
+        let rows = self.rows.capacity() * size_of::<Row>();
+        rows + floats.iter().map(|buffer| buffer.capacity() * size_of::<f32>()).sum::<usize>()
+    }
+
+    /// Makes room for the logits of a pass.
+    pub(super) fn begin(&mut self, config: &ModelConfig, slices: usize) {
+        self.vocab_size = config.vocab_size;
+        self.slices = slices;
+        sized(&mut self.logits, slices * config.vocab_size);
+    }
+
+    /// Copies the logits of the tile's row `row` to where those of slice `index` belong.
+    pub(super) fn place_logits(&mut self, row: usize, index: usize) {
+        let size = self.vocab_size;
+        self.logits[index * size..][..size].copy_from_slice(&self.tile_logits[row * size..][..size]);
+    }
+}
+
+/// The first `length` floats of a buffer, which grows if it is shorter; what they hold is left from earlier use.
+pub(super) fn sized(buffer: &mut Vec<f32>, length: usize) -> &mut [f32] {
+    if buffer.len() < length {
+        buffer.resize(length, 0.0);
+    }
+    &mut buffer[..length]
+}

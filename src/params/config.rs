@@ -1,0 +1,212 @@
+//! The values of every parameter, and what is built from them.
+
+use crate::cost::Cost;
+use crate::engine::Limits;
+use crate::engine::sampling::Sampling;
+use crate::fleet::Devices;
+use crate::model::ModelConfig;
+use crate::policy::{PolicyKind, PolicySettings};
+use crate::sim::Objectives;
+use crate::trace::generate::MultiTenant;
+
+use super::Problem;
+
+/// What computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendKind {
+    /// TinyGPT's tensors.
+    #[default]
+    TinyGpt,
+    /// Nothing: only the price of it.
+    Modelled,
+}
+
+/// What says how long a step took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockKind {
+    /// Its price.
+    #[default]
+    Modelled,
+    /// A stop-watch.
+    Measured,
+}
+
+/// A named starting point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// The chapter's experiment on the chapter's CPU.
+    #[default]
+    Chapter,
+    /// The same offered load on this project's own engine.
+    TinygptWasm,
+}
+
+/// Every parameter's value; see [`PARAMS`](super::PARAMS) for what each means.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the table of parameters documents each, once")]
+pub struct Config {
+    pub requests: u32,
+    pub rate: f64,
+    pub tenants: u32,
+    pub skew: f64,
+    pub hot_share: Option<f64>,
+    pub repeat: u32,
+    pub user_min: u32,
+    pub user_max: u32,
+    pub output_min: u32,
+    pub output_max: u32,
+    pub replicas: u32,
+    pub blocks: u32,
+    pub block_size: u32,
+    pub max_batch: u32,
+    pub devices: Devices,
+    pub policy: Vec<PolicyKind>,
+    pub prefix_length: u32,
+    pub max_imbalance: f64,
+    pub slo_ttft: f64,
+    pub slo_itl: f64,
+    pub backend: BackendKind,
+    pub clock: ClockKind,
+    pub cost: Cost,
+    pub temperature: f64,
+    pub top_k: Option<u32>,
+    pub top_p: Option<f64>,
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            requests: 24,
+            rate: 8.0,
+            tenants: 6,
+            skew: 0.0,
+            hot_share: None,
+            repeat: 6,
+            user_min: 8,
+            user_max: 32,
+            output_min: 16,
+            output_max: 32,
+            replicas: 4,
+            blocks: 384,
+            block_size: 16,
+            max_batch: 8,
+            devices: Devices::Shared,
+            policy: PolicyKind::RACE.to_vec(),
+            prefix_length: 64,
+            max_imbalance: 2.0,
+            slo_ttft: 1.0,
+            slo_itl: 0.05,
+            backend: BackendKind::TinyGpt,
+            clock: ClockKind::Modelled,
+            cost: Cost::ChapterCpu,
+            temperature: 0.0,
+            top_k: None,
+            top_p: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Preset {
+    /// Every preset with its name on the command line and on the page.
+    pub const ALL: [(&'static str, Preset); 2] =
+        [("chapter", Preset::Chapter), ("tinygpt-wasm", Preset::TinygptWasm)];
+
+    /// The preset of a name.
+    pub fn from_name(name: &str) -> Option<Preset> {
+        Preset::ALL.into_iter().find(|(own, _)| *own == name).map(|(_, preset)| preset)
+    }
+
+    /// The configuration it stands for.
+    pub fn config(self) -> Config {
+        let chapter = Config::default();
+        match self {
+            Preset::Chapter => chapter,
+            Preset::TinygptWasm => {
+                let cost = Cost::TinygptWasm;
+                let alone = |cost: Cost| cost.price().of_request_alone(452, 24).seconds();
+                let faster = alone(chapter.cost) / alone(cost);
+                // Rounded to whole requests a second, so that it reads as a parameter.
+                Config { rate: (chapter.rate * faster).round(), cost, ..chapter }
+            }
+        }
+    }
+}
+
+impl Config {
+    /// What no single parameter can see: values that do not go together.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let problem = |key: &str, problem: String| Err(Problem { key: key.into(), problem });
+        for (key, low, high) in
+            [("user_max", self.user_min, self.user_max), ("output_max", self.output_min, self.output_max)]
+        {
+            if low > high {
+                let least = key.replace("max", "min");
+                return problem(
+                    key,
+                    format!("found {high}, which is below {least} = {low}; it is at least that"),
+                );
+            }
+        }
+        let pool = u64::from(self.blocks) * u64::from(self.block_size);
+        if self.backend == BackendKind::TinyGpt && pool > MAX_TINYGPT_POOL {
+            return problem(
+                "blocks",
+                format!(
+                    "{} blocks of {} tokens are {pool} tokens; with real tensors a replica holds at most {MAX_TINYGPT_POOL} (the modelled backend has no such limit)",
+                    self.blocks, self.block_size
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// The generator of the trace.
+    pub fn generator(&self) -> MultiTenant {
+        MultiTenant {
+            requests: self.requests as usize,
+            rate: self.rate,
+            tenants: self.tenants as usize,
+            skew: self.skew,
+            hot_share: self.hot_share,
+            repeat: self.repeat as usize,
+            user_bytes: (self.user_min.into(), self.user_max.into()),
+            output_tokens: (self.output_min.into(), self.output_max.into()),
+            seed: self.seed,
+        }
+    }
+
+    /// What a replica can hold.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            blocks: self.blocks as usize,
+            block_size: self.block_size as usize,
+            max_batch: self.max_batch as usize,
+            positions: ModelConfig::default().positions,
+        }
+    }
+
+    /// What the policies are tuned by.
+    pub fn policy_settings(&self) -> PolicySettings {
+        PolicySettings { prefix_length: self.prefix_length as usize, max_imbalance: self.max_imbalance }
+    }
+
+    /// What counts as good.
+    pub fn objectives(&self) -> Objectives {
+        Objectives { ttft: self.slo_ttft, itl: self.slo_itl }
+    }
+
+    /// How tokens are chosen.
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature as f32,
+            top_k: self.top_k,
+            top_p: self.top_p.map(|p| p as f32),
+            seed: self.seed,
+        }
+    }
+}
+
+/// Tokens of keys and values that a replica with real tensors holds at most: 3 KiB each, so 192 MiB.
+const MAX_TINYGPT_POOL: u64 = 65_536;

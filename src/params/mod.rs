@@ -1,0 +1,327 @@
+//! Every parameter once: name, unit, default, range and help, from which the page's controls, the
+//! URL, the command line, its help and the validation are made.
+//!
+//! [`Config`] holds the values; [`PARAMS`] describes them. The defaults are [`Config::default`].
+
+use core::fmt;
+
+mod config;
+mod query;
+mod table;
+
+pub use config::{BackendKind, ClockKind, Config, Preset};
+pub use query::{from_query, to_query};
+pub use table::PARAMS;
+
+use crate::cost::Cost;
+use crate::policy::PolicyKind;
+
+/// What a parameter belongs to, for grouping controls and help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// What arrives.
+    Trace,
+    /// What serves it.
+    Fleet,
+    /// Who decides.
+    Policy,
+    /// What counts as good.
+    Objectives,
+    /// How time and tokens come about.
+    Run,
+}
+
+impl Group {
+    /// Every group, in the order of controls and help.
+    pub const ALL: [Group; 5] = [Group::Trace, Group::Fleet, Group::Policy, Group::Objectives, Group::Run];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Trace => "Trace",
+            Group::Fleet => "Fleet",
+            Group::Policy => "Policy",
+            Group::Objectives => "Objectives",
+            Group::Run => "Run",
+        }
+    }
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number in a range.
+    Integer {
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// A number in a range; `inf` too where that means something.
+    Real {
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+        /// Whether `inf` is a value.
+        infinite: bool,
+    },
+    /// One of some names, each with what it means.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// One or more policies.
+    Policies,
+    /// A price by name, or six numbers.
+    Cost,
+}
+
+/// How a parameter reaches its value in a [`Config`].
+#[derive(Clone, Copy)]
+pub(crate) enum Field {
+    U32(fn(&mut Config) -> &mut u32),
+    U64(fn(&mut Config) -> &mut u64),
+    F64(fn(&mut Config) -> &mut f64),
+    OptU32(fn(&mut Config) -> &mut Option<u32>),
+    OptF64(fn(&mut Config) -> &mut Option<f64>),
+    /// Index into the names of a [`Kind::Choice`].
+    Choice(fn(&Config) -> usize, fn(&mut Config, usize)),
+    Policies(fn(&mut Config) -> &mut Vec<PolicyKind>),
+    Cost(fn(&mut Config) -> &mut Cost),
+}
+
+/// One parameter.
+#[derive(Clone, Copy)]
+pub struct Param {
+    /// Its name in JSON and in the URL, in snake case; with hyphens it is the command line's.
+    pub key: &'static str,
+    /// Its name on the page.
+    pub label: &'static str,
+    /// Its unit; empty where it has none.
+    pub unit: &'static str,
+    /// What it is, in a sentence.
+    pub help: &'static str,
+    /// Where it belongs.
+    pub group: Group,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Whether `none` is a value.
+    pub optional: bool,
+    pub(crate) field: Field,
+}
+
+/// A value that a parameter cannot have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The parameter's key.
+    pub key: String,
+    /// What was found and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.problem)
+    }
+}
+
+/// The parameter of a key, written with hyphens or underscores.
+pub fn param(key: &str) -> Option<&'static Param> {
+    let key = key.replace('-', "_");
+    PARAMS.iter().find(|p| p.key == key)
+}
+
+/// The name that is nearest to one that does not exist, if any is near.
+pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+impl Param {
+    /// The flag on the command line, without its dashes.
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// The value in a configuration, as [`set`](Param::set) reads it.
+    pub fn get(&self, config: &Config) -> String {
+        let config = &mut config.clone();
+        match self.field {
+            Field::U32(f) => f(config).to_string(),
+            Field::U64(f) => f(config).to_string(),
+            Field::F64(f) => f(config).to_string(),
+            Field::OptU32(f) => f(config).map_or_else(|| "none".into(), |v| v.to_string()),
+            Field::OptF64(f) => f(config).map_or_else(|| "none".into(), |v| v.to_string()),
+            Field::Choice(get, _) => self.choices()[get(config)].0.to_owned(),
+            Field::Policies(f) => f(config).iter().map(|p| p.name()).collect::<Vec<_>>().join(","),
+            Field::Cost(f) => f(config).to_string(),
+        }
+    }
+
+    /// The value as JSON: numbers as numbers, `none` and `inf` as null.
+    pub fn json(&self, config: &Config) -> serde_json::Value {
+        let scratch = &mut config.clone();
+        match self.field {
+            Field::U32(f) => (*f(scratch)).into(),
+            Field::U64(f) => (*f(scratch)).into(),
+            Field::F64(f) => (*f(scratch)).into(),
+            Field::OptU32(f) => (*f(scratch)).into(),
+            Field::OptF64(f) => (*f(scratch)).into(),
+            Field::Policies(f) => f(scratch).iter().map(|p| p.name()).collect(),
+            Field::Choice(..) | Field::Cost(_) => self.get(config).into(),
+        }
+    }
+
+    /// Reads a value; the configuration is left as it was where the value is refused.
+    pub fn set(&self, config: &mut Config, text: &str) -> Result<(), Problem> {
+        let text = text.trim();
+        let none = self.optional && text == "none";
+        match self.field {
+            Field::U32(f) => *f(config) = self.integer(text)? as u32,
+            Field::U64(f) => *f(config) = self.integer(text)?,
+            Field::F64(f) => *f(config) = self.real(text)?,
+            Field::OptU32(f) => *f(config) = if none { None } else { Some(self.integer(text)? as u32) },
+            Field::OptF64(f) => *f(config) = if none { None } else { Some(self.real(text)?) },
+            Field::Choice(_, set) => set(config, self.choice(text)?),
+            Field::Policies(f) => *f(config) = self.policies(text)?,
+            Field::Cost(f) => *f(config) = Cost::parse(text).ok_or_else(|| self.refuse(text))?,
+        }
+        Ok(())
+    }
+
+    /// The range in words.
+    pub fn range(&self) -> String {
+        let range = match self.kind {
+            Kind::Integer { max: u64::MAX, .. } => "a whole number below 2^64".to_owned(),
+            Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Real { min, max, infinite } => {
+                format!("a number from {min} to {max}{}", if infinite { ", or inf" } else { "" })
+            }
+            Kind::Choice(choices) => choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
+            Kind::Policies => {
+                let names: Vec<&str> = PolicyKind::ALL.iter().map(|p| p.name()).collect();
+                format!("{}, a comma list of them, or all", names.join(" | "))
+            }
+            Kind::Cost => "chapter-cpu | tinygpt-wasm | six whole numbers of picoseconds with commas: \
+                           prefill base, per token, per attended pair, decode base, per token, per pair"
+                .to_owned(),
+        };
+        if self.optional { format!("{range}, or none") } else { range }
+    }
+
+    fn refuse(&self, text: &str) -> Problem {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
+        Problem { key: self.key.into(), problem: format!("found `{text}`; it is {}{unit}", self.range()) }
+    }
+
+    fn integer(&self, text: &str) -> Result<u64, Problem> {
+        let Kind::Integer { min, max } = self.kind else { unreachable!("whole numbers have a range") };
+        text.parse().ok().filter(|v| (min..=max).contains(v)).ok_or_else(|| self.refuse(text))
+    }
+
+    fn real(&self, text: &str) -> Result<f64, Problem> {
+        let Kind::Real { min, max, infinite } = self.kind else { unreachable!("numbers have a range") };
+        if infinite && ["inf", "infinity"].contains(&text.to_ascii_lowercase().as_str()) {
+            return Ok(f64::INFINITY);
+        }
+        text.parse().ok().filter(|v| (min..=max).contains(v)).ok_or_else(|| self.refuse(text))
+    }
+
+    /// The names of a choice and what they mean; empty for other kinds.
+    pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
+        match self.kind {
+            Kind::Choice(choices) => choices,
+            _ => &[],
+        }
+    }
+
+    fn choice(&self, text: &str) -> Result<usize, Problem> {
+        self.choices().iter().position(|(name, _)| *name == text).ok_or_else(|| self.refuse(text))
+    }
+
+    fn policies(&self, text: &str) -> Result<Vec<PolicyKind>, Problem> {
+        if text == "all" {
+            return Ok(PolicyKind::ALL.to_vec());
+        }
+        let mut chosen = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            let Some(policy) = PolicyKind::from_name(name) else {
+                let mut problem = self.refuse(name);
+                if let Some(near) = nearest(name, PolicyKind::ALL.iter().map(|p| p.name())) {
+                    problem.problem += &format!("; did you mean `{near}`?");
+                }
+                return Err(problem);
+            };
+            if chosen.contains(&policy) {
+                return Err(Problem { key: self.key.into(), problem: format!("`{name}` is named twice") });
+            }
+            chosen.push(policy);
+        }
+        Ok(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_reads_back_what_it_writes() {
+        let config = Config::default();
+        for param in &PARAMS {
+            let mut copy = config.clone();
+            let text = param.get(&config);
+            param.set(&mut copy, &text).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(copy, config, "{}", param.key);
+            assert!(!param.help.is_empty() && !param.label.is_empty());
+        }
+    }
+
+    #[test]
+    fn keys_are_unique() {
+        for (i, one) in PARAMS.iter().enumerate() {
+            assert!(PARAMS[i + 1..].iter().all(|other| other.key != one.key), "{}", one.key);
+        }
+    }
+
+    #[test]
+    fn both_ends_of_every_range_are_taken_and_what_lies_beyond_is_not() {
+        for param in &PARAMS {
+            let (low, high, above) = match param.kind {
+                Kind::Integer { max: u64::MAX, .. } => continue,
+                Kind::Integer { min, max } => (min.to_string(), max.to_string(), (max + 1).to_string()),
+                Kind::Real { min, max, .. } => (min.to_string(), max.to_string(), (max * 1.01).to_string()),
+                _ => continue,
+            };
+            let mut config = Config::default();
+            param.set(&mut config, &low).unwrap_or_else(|e| panic!("{e}"));
+            param.set(&mut config, &high).unwrap_or_else(|e| panic!("{e}"));
+            let before = config.clone();
+            for bad in [above.as_str(), "-1e9", "nan", "", "x"] {
+                let problem = param.set(&mut config, bad).expect_err(bad);
+                assert!(problem.to_string().contains(param.key) && problem.problem.contains("from"));
+            }
+            assert_eq!(config, before, "a refused value changes nothing");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_answered_with_the_nearest_name() {
+        let policy = param("policy").expect("it exists");
+        let problem = policy.set(&mut Config::default(), "round-robbin").expect_err("no such policy");
+        assert!(problem.problem.contains("did you mean `round-robin`?"), "{problem}");
+        assert_eq!(nearest("max-imbalanse", PARAMS.iter().map(|p| p.key)), Some("max_imbalance"));
+        assert_eq!(nearest("zzz", PARAMS.iter().map(|p| p.key)), None);
+    }
+
+    #[test]
+    fn no_guard_is_inf() {
+        let guard = param("max-imbalance").expect("it exists");
+        let mut config = Config::default();
+        guard.set(&mut config, "inf").expect("inf is a value");
+        assert_eq!((config.max_imbalance, guard.get(&config).as_str()), (f64::INFINITY, "inf"));
+        assert!(guard.json(&config).is_null());
+    }
+}

@@ -1,0 +1,98 @@
+//! A configuration as a URL's query, and back: only what differs from the defaults is written.
+
+use super::{Config, PARAMS, Problem, nearest, param};
+
+/// The query (without `?`) of a configuration.
+pub fn to_query(config: &Config) -> String {
+    let default = Config::default();
+    let pairs: Vec<String> = PARAMS
+        .iter()
+        .filter(|p| p.get(config) != p.get(&default))
+        // Names, numbers, commas and hyphens: nothing that a query would have to escape.
+        .map(|p| format!("{}={}", p.key, p.get(config)))
+        .collect();
+    pairs.join("&")
+}
+
+/// The configuration of a query (with or without `?`), and what in it was not understood: that is
+/// left at its default.
+pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
+    let mut config = Config::default();
+    let mut problems = Vec::new();
+    for pair in query.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (key, value) = (decode(key), decode(value));
+        match param(&key) {
+            Some(param) => problems.extend(param.set(&mut config, &value).err()),
+            None => {
+                let mut problem = "no such parameter".to_owned();
+                if let Some(near) = nearest(&key, PARAMS.iter().map(|p| p.key)) {
+                    problem += &format!("; did you mean `{near}`?");
+                }
+                problems.push(Problem { key, problem });
+            }
+        }
+    }
+    if let Err(problem) = config.validate() {
+        problems.push(problem);
+        config = Config::default();
+    }
+    (config, problems)
+}
+
+/// Undoes percent-encoding; what is not valid is left as it stands.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escaped = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        out.push(escaped.unwrap_or(if bytes[at] == b'+' { b' ' } else { bytes[at] }));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicyKind;
+
+    #[test]
+    fn only_what_differs_is_written_and_it_reads_back() {
+        assert_eq!(to_query(&Config::default()), "");
+        let config = Config {
+            rate: 12.5,
+            max_imbalance: f64::INFINITY,
+            hot_share: Some(0.75),
+            policy: vec![PolicyKind::LeastRequests, PolicyKind::RoundRobin],
+            seed: u64::MAX,
+            ..Config::default()
+        };
+        let query = to_query(&config);
+        assert_eq!(
+            query,
+            "rate=12.5&hot_share=0.75&policy=least-requests,round-robin&max_imbalance=inf&seed=18446744073709551615"
+        );
+        assert_eq!(from_query(&format!("?{query}")), (config, vec![]));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said_and_left_at_its_default() {
+        let (config, problems) =
+            from_query("?rate=0&tenant=3&replicas=%32&user_max=%zz&policy=least-tokens%2Cround-robin");
+        let keys: Vec<&str> = problems.iter().map(|p| p.key.as_str()).collect();
+        assert_eq!(keys, ["rate", "tenant", "user_max"]);
+        assert!(problems[1].problem.contains("`tenants`"));
+        assert_eq!((config.rate, config.replicas, config.policy.len()), (8.0, 2, 2));
+    }
+
+    #[test]
+    fn values_that_do_not_go_together_are_refused_together() {
+        let (config, problems) = from_query("user_min=40&replicas=2");
+        assert_eq!((config, problems[0].key.as_str()), (Config::default(), "user_max"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Which replica gets a request, and why: the [`Policy`] trait, one file per policy, the registry.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::Token;
+
+mod least_requests;
+mod least_tokens;
+mod prefix_affinity;
+mod round_robin;
+
+pub use least_requests::LeastRequests;
+pub use least_tokens::LeastTokens;
+pub use prefix_affinity::{PrefixAffinity, tuple_hash};
+pub use round_robin::RoundRobin;
+
+/// What a router can see of a replica when it decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicaLoad {
+    /// Requests not yet admitted.
+    pub waiting: u32,
+    /// Requests admitted and unfinished.
+    pub running: u32,
+    /// Prompt plus remaining budget over everything waiting and running, in tokens.
+    pub outstanding_tokens: u64,
+}
+
+/// Why a replica was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Its turn.
+    NextInTurn,
+    /// It had the least load, of the kind that the policy looks at.
+    LeastLoaded,
+    /// The prompt's prefix belongs to it.
+    Preferred,
+    /// The prefix belongs elsewhere, to a replica too far above the mean; this is the least loaded.
+    GuardFired,
+}
+
+/// A choice, with everything that led to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The chosen replica's index.
+    pub replica: u32,
+    /// Why this one.
+    pub reason: Reason,
+    /// The load of each candidate as this policy sees it: requests or tokens (none: it looks at
+    /// none).
+    pub loads: Vec<u64>,
+    /// The mean of `loads`; `None` without loads.
+    pub mean: Option<f64>,
+    /// The replica that the prefix belongs to, where the policy has such a notion.
+    pub preferred: Option<u32>,
+    /// The load above which the guard sends a request away from its preferred replica; `None`
+    /// without a guard (or where the mean is zero, when it cannot fire).
+    pub guard_limit: Option<f64>,
+    /// How many candidates had the same best load, this one included (1: no tie; 0: load played no
+    /// part).
+    pub tied: u32,
+}
+
+/// A routing rule. It may keep state; it never looks at a clock and draws no random numbers that
+/// its caller did not seed.
+pub trait Policy {
+    /// The name on the command line and in results.
+    fn name(&self) -> &'static str;
+
+    /// Chooses a replica for a prompt. `replicas` is never empty.
+    fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;
+}
+
+/// The policies by name, in the order in which people reach for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyKind {
+    /// Next in turn.
+    RoundRobin,
+    /// Fewest requests waiting and running.
+    LeastRequests,
+    /// Fewest outstanding tokens.
+    LeastTokens,
+    /// The prefix's own replica, unless it is too busy.
+    PrefixAffinity,
+}
+
+impl PolicyKind {
+    /// Every policy.
+    pub const ALL: [PolicyKind; 4] = [
+        PolicyKind::RoundRobin,
+        PolicyKind::LeastRequests,
+        PolicyKind::LeastTokens,
+        PolicyKind::PrefixAffinity,
+    ];
+
+    /// The three columns of the race, as in the chapter.
+    pub const RACE: [PolicyKind; 3] =
+        [PolicyKind::RoundRobin, PolicyKind::LeastTokens, PolicyKind::PrefixAffinity];
+
+    /// The name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            PolicyKind::RoundRobin => "round-robin",
+            PolicyKind::LeastRequests => "least-requests",
+            PolicyKind::LeastTokens => "least-tokens",
+            PolicyKind::PrefixAffinity => "prefix-affinity",
+        }
+    }
+
+    /// What it does, in one line.
+    pub fn summary(self) -> &'static str {
+        match self {
+            PolicyKind::RoundRobin => "next in turn, whatever it costs",
+            PolicyKind::LeastRequests => "fewest requests waiting and running",
+            PolicyKind::LeastTokens => "fewest outstanding tokens, ties to the lowest index",
+            PolicyKind::PrefixAffinity => {
+                "the prompt prefix's own replica, unless it is too far above the mean"
+            }
+        }
+    }
+
+    /// The policy of a name.
+    pub fn from_name(name: &str) -> Option<PolicyKind> {
+        PolicyKind::ALL.into_iter().find(|k| k.name() == name)
+    }
+
+    /// A fresh policy of this kind.
+    pub fn build(self, settings: &PolicySettings) -> Box<dyn Policy> {
+        match self {
+            PolicyKind::RoundRobin => Box::new(RoundRobin::default()),
+            PolicyKind::LeastRequests => Box::new(LeastRequests),
+            PolicyKind::LeastTokens => Box::new(LeastTokens),
+            PolicyKind::PrefixAffinity => Box::new(PrefixAffinity {
+                prefix_length: settings.prefix_length,
+                max_imbalance: settings.max_imbalance,
+            }),
+        }
+    }
+}
+
+/// What the policies can be tuned by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PolicySettings {
+    /// How many leading tokens make a prompt's prefix.
+    pub prefix_length: usize,
+    /// How far above the mean load a preferred replica may be, as a factor; infinite for no guard.
+    pub max_imbalance: f64,
+}
+
+impl Default for PolicySettings {
+    fn default() -> Self {
+        PolicySettings { prefix_length: 64, max_imbalance: 2.0 }
+    }
+}
+
+/// The lowest index among the smallest loads, and how many share that load.
+fn least(loads: &[u64]) -> (u32, u32) {
+    let least = *loads.iter().min().expect("a fleet has at least one replica");
+    let first = loads.iter().position(|&l| l == least).expect("the minimum is one of them");
+    (first as u32, loads.iter().filter(|&&l| l == least).count() as u32)
+}
+
+/// The mean load.
+fn mean(loads: &[u64]) -> f64 {
+    loads.iter().sum::<u64>() as f64 / loads.len() as f64
+}
+
+/// Sends to the least loaded, ties to the lowest index.
+fn least_loaded(loads: Vec<u64>) -> Decision {
+    let (replica, tied) = least(&loads);
+    Decision {
+        replica,
+        reason: Reason::LeastLoaded,
+        mean: Some(mean(&loads)),
+        loads,
+        preferred: None,
+        guard_limit: None,
+        tied,
+    }
+}

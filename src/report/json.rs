@@ -1,0 +1,63 @@
+//! Results as JSON: written in Rust, so that the command line and the browser write the same bytes.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::experiment::Experiment;
+use crate::params::{Config, Group, PARAMS};
+use crate::policy::PolicyKind;
+use crate::sim::Summary;
+
+/// One policy's run with the configuration that reproduces it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The policy.
+    pub policy: &'static str,
+    /// Its figures.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The full configuration.
+    pub configuration: Configuration,
+}
+
+/// A configuration, written in the order of the parameter table.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    config: Config,
+    trace: Option<String>,
+}
+
+impl Serialize for Configuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
+        map.serialize_entry("trace", &self.trace)?;
+        // A trace from a file was made by none of the generator's parameters.
+        for param in PARAMS.iter().filter(|p| self.trace.is_none() || p.group != Group::Trace) {
+            if param.key != "policy" {
+                map.serialize_entry(param.key, &param.json(&self.config))?;
+            }
+        }
+        map.serialize_entry("step_price_picoseconds", &self.config.cost.price())?;
+        map.end()
+    }
+}
+
+impl Report {
+    /// What a run of an experiment under a policy came to.
+    pub fn new(experiment: &Experiment, policy: PolicyKind, summary: Summary) -> Report {
+        Report {
+            policy: policy.name(),
+            summary,
+            configuration: Configuration {
+                config: experiment.config.clone(),
+                trace: experiment.source.clone(),
+            },
+        }
+    }
+}
+
+/// The reports as a JSON array, one object a policy, with a line's end.
+pub fn to_json(reports: &[Report]) -> String {
+    serde_json::to_string_pretty(reports).expect("reports hold no map with other keys than texts") + "\n"
+}

@@ -1,0 +1,9 @@
+//! Results as people and programs read them: JSON and tables.
+
+mod json;
+mod spread;
+mod table;
+
+pub use json::{Report, to_json};
+pub use spread::{Spread, spread_json, spread_table};
+pub use table::{Column, columns, markdown, winners};

@@ -1,0 +1,143 @@
+//! Quantities that must not be mixed up: instants, spans, bytes and rates.
+//!
+//! Simulated time is a whole number of picoseconds in a `u64` (213 days), so that a sum of times
+//! does not depend on the order of its terms.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// Picoseconds in a second.
+pub const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// The longest time that fits, in whole seconds (213 days).
+pub const MAX_SECONDS: f64 = (u64::MAX / PICOS_PER_SECOND) as f64;
+
+/// An instant: picoseconds since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of simulated time, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+/// Whole picoseconds of a number of seconds, or `None` where it is negative, not a number or too
+/// long for the clock.
+fn picos(seconds: f64) -> Option<u64> {
+    (0.0..MAX_SECONDS).contains(&seconds).then(|| (seconds * PICOS_PER_SECOND as f64).round() as u64)
+}
+
+fn seconds(picos: u64) -> f64 {
+    picos as f64 / PICOS_PER_SECOND as f64
+}
+
+impl Time {
+    /// The start of a run.
+    pub const ZERO: Time = Time(0);
+
+    /// The instant so many seconds after the start; `None` where the clock cannot hold it.
+    pub fn from_seconds(seconds: f64) -> Option<Time> {
+        picos(seconds).map(Time)
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(self) -> f64 {
+        seconds(self.0)
+    }
+
+    /// The time since an earlier instant.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.checked_sub(earlier.0).expect("simulated time never runs backwards"))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// The shortest time that a step takes.
+    pub const GRAIN: Span = Span(1);
+
+    /// So many seconds; `None` where the clock cannot hold it.
+    pub fn from_seconds(seconds: f64) -> Option<Span> {
+        picos(seconds).map(Span)
+    }
+
+    /// The span in seconds.
+    pub fn seconds(self) -> f64 {
+        seconds(self.0)
+    }
+
+    /// So many times as long; saturates at the end of the clock, where [`Time`]'s own addition
+    /// then reports the overflow.
+    pub fn times(self, n: u64) -> Span {
+        Span(self.0.saturating_mul(n))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.checked_add(span.0).expect("a run is shorter than the clock's 213 days"))
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0.checked_sub(other.0).expect("a shorter span is taken from a longer one"))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} s", self.seconds())
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Bytes(pub f64);
+
+/// A transfer rate, in bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct BytesPerSecond(pub f64);
+
+impl Bytes {
+    /// How long these bytes take at a rate, in seconds.
+    pub fn seconds_at(self, rate: BytesPerSecond) -> f64 {
+        self.0 / rate.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_round_to_the_nearest_picosecond() {
+        assert_eq!(Time::from_seconds(0.125), Some(Time(125_000_000_000)));
+        assert_eq!(Span::from_seconds(1e-12), Some(Span(1)));
+        assert_eq!(Span::from_seconds(0.4e-12), Some(Span(0)));
+    }
+
+    #[test]
+    fn what_the_clock_cannot_hold_is_refused() {
+        for bad in [-1.0, f64::NAN, f64::INFINITY, 1e308, MAX_SECONDS] {
+            assert_eq!(Time::from_seconds(bad), None, "{bad}");
+        }
+        assert!(Time::from_seconds(MAX_SECONDS - 1.0).is_some());
+    }
+}
