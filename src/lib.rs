@@ -22,6 +22,7 @@
 //! - [`report`]: results as JSON and tables.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
+//! - [`ui`]: the page's components (wasm32 only).
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
@@ -38,4 +39,5 @@ pub mod policy;
 pub mod report;
 pub mod sim;
 pub mod trace;
+pub mod ui;
 pub mod units;

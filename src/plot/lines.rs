@@ -59,7 +59,9 @@ pub fn clipped(path: &[Pixel], low: Pixel, high: Pixel) -> Vec<Vec<Pixel>> {
 fn clip(from: Pixel, to: Pixel, low: Pixel, high: Pixel) -> Option<(Pixel, Pixel)> {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let (mut start, mut end) = (0.0_f64, 1.0_f64);
-    for (toward, room) in [(-dx, from.0 - low.0), (dx, high.0 - from.0), (-dy, from.1 - low.1), (dy, high.1 - from.1)] {
+    for (toward, room) in
+        [(-dx, from.0 - low.0), (dx, high.0 - from.0), (-dy, from.1 - low.1), (dy, high.1 - from.1)]
+    {
         if toward == 0.0 {
             if room < 0.0 {
                 return None;
@@ -118,7 +120,8 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_is_a_gap() {
-        let points = [(f64::NAN, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, f64::INFINITY), (4.0, 4.0), (5.0, f64::NAN)];
+        let points =
+            [(f64::NAN, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, f64::INFINITY), (4.0, 4.0), (5.0, f64::NAN)];
         let runs: Vec<_> = runs(&points).collect();
         assert_eq!(runs, [&points[1..3], &points[4..5]]);
     }

@@ -140,7 +140,8 @@ impl Series {
             return known.take_while(|p| p.0 <= x).last().map(|p| p.1);
         }
         let first = known.next()?;
-        let nearest = known.fold(first, |best, p| if (p.0 - x).abs() < (best.0 - x).abs() { p } else { best });
+        let nearest =
+            known.fold(first, |best, p| if (p.0 - x).abs() < (best.0 - x).abs() { p } else { best });
         Some(nearest.1)
     }
 }

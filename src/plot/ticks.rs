@@ -89,13 +89,23 @@ mod tests {
         assert_eq!(texts((0.0, 1.0), 4, true, Format::Percent), ["0 %", "50 %", "100 %"]);
         assert_eq!(texts((0.3, 7.2), 4, false, Format::Number), ["2", "4", "6"]);
         assert_eq!(texts((-1.2, 1.2), 4, true, Format::Number), ["-2", "-1", "0", "1", "2"]);
-        assert_eq!(texts((0.0, 0.05), 5, true, Format::Number), ["0.00", "0.01", "0.02", "0.03", "0.04", "0.05"]);
+        assert_eq!(
+            texts((0.0, 0.05), 5, true, Format::Number),
+            ["0.00", "0.01", "0.02", "0.03", "0.04", "0.05"]
+        );
     }
 
     #[test]
     fn no_range_is_too_odd() {
-        for range in [(0.0, 0.0), (5.0, 5.0), (-3.0, -3.0), (1e300, 1e300), (-1e300, 1e300), (0.0, 1e-320), (1e15, 1e15 + 0.25)]
-        {
+        for range in [
+            (0.0, 0.0),
+            (5.0, 5.0),
+            (-3.0, -3.0),
+            (1e300, 1e300),
+            (-1e300, 1e300),
+            (0.0, 1e-320),
+            (1e15, 1e15 + 0.25),
+        ] {
             let scale = Scale::new(range, 5, true, Format::Number);
             assert!(scale.high > scale.low && (1..=101).contains(&scale.ticks.len()), "{range:?}: {scale:?}");
             assert!((0.0..=1.0).contains(&scale.fraction(range.0)), "{range:?}: {scale:?}");
