@@ -24,6 +24,7 @@
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
 //! - [`ui`]: the page's components (wasm32 only).
 
+pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod coldstart;
