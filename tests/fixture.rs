@@ -1,4 +1,4 @@
-//! A small trained-shape checkpoint with the outputs of an independent implementation: ours should agree.
+//! A small checkpoint and the outputs expected of it: ours should agree.
 
 use serde_json::Value;
 use warmroute::kv::BlockId;

@@ -12,7 +12,7 @@ const ROUNDER: f32 = 12_582_912.0;
 const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
-/// The exponential of eight lanes, within 1 ulp of the true value.
+/// The exponential of eight lanes, within 1 ulp of the true value at the half million points that its test samples.
 ///
 /// Splits x into n·ln 2 + r with |r| ≤ ln 2 / 2, sums the Taylor series of r to the seventh power, and scales by 2^n
 /// through the exponent's bits. Zero below −86.6, infinite above 88.72, NaN for NaN.
