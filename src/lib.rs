@@ -20,10 +20,14 @@
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
 //! - [`report`]: results as JSON and tables.
+//! - [`coldstart`]: how long a new replica's weights take to arrive.
+//! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
+//! - [`ui`]: the page's components (wasm32 only).
 
 pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
+pub mod coldstart;
 pub mod cost;
 pub mod engine;
 pub mod experiment;
@@ -31,8 +35,10 @@ pub mod fleet;
 pub mod kv;
 pub mod model;
 pub mod params;
+pub mod plot;
 pub mod policy;
 pub mod report;
 pub mod sim;
 pub mod trace;
+pub mod ui;
 pub mod units;

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+mod cold_start;
 mod help;
 mod run;
 
@@ -50,6 +51,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "cold-start" => cold_start::main(rest),
         other => {
             let near = crate::params::nearest(other, COMMANDS)
                 .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));

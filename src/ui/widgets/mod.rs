@@ -1,0 +1,4 @@
+//! Parts that sections are made of.
+
+pub mod plot;
+mod surroundings;
