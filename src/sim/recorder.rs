@@ -166,7 +166,9 @@ impl Recorder {
             }
             What::StepStarted { start, .. } => {
                 self.evictions += u64::from(start.evicted);
-                self.peak_held = self.peak_held.max(start.held);
+                // Nobody is preempted while a block is left, so that pool was full a moment before.
+                let held = if start.preempted.is_empty() { start.held } else { self.pool };
+                self.peak_held = self.peak_held.max(held);
                 for &request in &start.preempted {
                     self.preemptions += 1;
                     if let Outcome::Served { preemptions, .. } = self.outcome(request) {

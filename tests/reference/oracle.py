@@ -171,8 +171,9 @@ class Replica:
         if self.decodes:
             contexts = sum(r.computed + 1 for r in self.decodes)
             price += decode_base + per_sequence * len(self.decodes) + per_context * contexts
-        # Held while the step runs: what was given back within this instant is not counted.
-        self.peak = max(self.peak, self.p.blocks - len(self.free) - len(self.unheld()))
+        # Held while the step runs, or, where someone had to be preempted, all there were just before.
+        held = self.p.blocks - len(self.free) - len(self.unheld())
+        self.peak = max(self.peak, self.p.blocks if preempted else held)
         return max(1, price)
 
     def make_room(self):
