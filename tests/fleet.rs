@@ -54,7 +54,8 @@ fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
 
 #[test]
 fn tensors_and_prices_make_the_same_run() {
-    let config = Config { requests: 6, repeat: 1, output_max: 20, blocks: 18, rate: 40.0, ..Config::default() };
+    let config =
+        Config { requests: 6, repeat: 1, output_max: 20, blocks: 18, rate: 40.0, ..Config::default() };
     let priced = modelled(config.clone());
     let computed = Experiment::new(config);
     for policy in PolicyKind::ALL {
