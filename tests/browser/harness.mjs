@@ -1,0 +1,71 @@
+// Serves a built page from a sub-path, and opens it in headless Chromium. Used by the tests here and by
+// scripts/screenshot.mjs. CHROMIUM and WARMROUTE_PLAYWRIGHT tell where the browser and playwright-core are.
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const cache = process.env.WARMROUTE_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "warmroute");
+const { chromium } = createRequire(import.meta.url)(
+  process.env.WARMROUTE_PLAYWRIGHT ?? join(cache, "playwright-core-1.60.0/node_modules/playwright-core"),
+);
+
+const types = {
+  ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
+  ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
+};
+
+/** Serves a folder (dist/ by default) on a free port of loopback, under `/some/where/`. */
+export async function serve(folder = process.env.WARMROUTE_DIST ?? join(root, "dist")) {
+  const base = "/some/where/";
+  const server = createServer(async (request, response) => {
+    const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
+    try {
+      if (!path.startsWith(base)) throw new Error("outside the sub-path");
+      const name = normalize(path.slice(base.length) || "index.html");
+      if (name.startsWith("..")) throw new Error("outside the folder");
+      const body = await readFile(join(folder, name));
+      response.writeHead(200, { "content-type": types[extname(name)] ?? "application/octet-stream" }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${server.address().port}${base}`,
+    close: () => new Promise((done) => { server.closeAllConnections(); server.close(done); }),
+  };
+}
+
+/** Headless Chromium. As root it needs --no-sandbox; it opens only what is served here. */
+export const launch = () => chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  ],
+});
+
+/**
+ * Opens a new page with playwright's context options (viewport, colorScheme, deviceScaleFactor, …).
+ * `troubles` gathers console errors, exceptions, failed requests and requests to anywhere else.
+ */
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("console", (message) => message.type() === "error" && troubles.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => troubles.push(`exception: ${error}`));
+  page.on("requestfailed", (request) => troubles.push(`failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("response", (response) => response.status() >= 400 && troubles.push(`${response.status()}: ${response.url()}`));
+  page.on("request", (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== new URL(url).origin) {
+      troubles.push(`elsewhere: ${request.url()}`);
+    }
+  });
+  await page.goto(url);
+  return { page, troubles, close: () => context.close() };
+}
