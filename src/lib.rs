@@ -20,6 +20,8 @@
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
 //! - [`report`]: results as JSON and tables.
+//! - [`worker`]: what the page and its workers say to each other; a run in slices.
+//! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
@@ -34,4 +36,6 @@ pub mod policy;
 pub mod report;
 pub mod sim;
 pub mod trace;
+pub mod ui;
 pub mod units;
+pub mod worker;

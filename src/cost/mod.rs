@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Piece, Work};
 use crate::units::Span;
 
+pub mod calibrate;
 mod presets;
 
 pub use presets::{CHAPTER_CPU, TINYGPT_WASM};

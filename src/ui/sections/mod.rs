@@ -1,0 +1,31 @@
+//! The parts of the page, in its order; one component a file.
+
+mod controls;
+mod glossary;
+mod notices;
+mod opening;
+mod prices;
+mod race;
+mod results;
+
+pub use controls::Controls;
+pub use glossary::Glossary;
+pub use notices::Notices;
+pub use opening::Opening;
+pub use prices::Prices;
+pub use race::Race;
+pub use results::Results;
+
+use yew::prelude::*;
+
+use super::reducible::Shared;
+use super::state::Action;
+
+/// What most sections are given.
+#[derive(Clone, PartialEq, Properties)]
+pub struct Props {
+    /// The page's state.
+    pub state: Shared,
+    /// What changes it.
+    pub dispatch: Callback<Action>,
+}

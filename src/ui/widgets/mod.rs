@@ -1,0 +1,17 @@
+//! The small parts that sections are made of; one component a file.
+
+mod blocks;
+mod column;
+mod field;
+mod mark;
+mod replica;
+mod transport;
+mod why;
+
+pub use blocks::Blocks;
+pub use column::Column;
+pub use field::Field;
+pub use mark::Mark;
+pub use replica::{ChipButton, Replica};
+pub use transport::Transport;
+pub use why::Why;
