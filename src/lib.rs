@@ -23,6 +23,7 @@
 //! - [`worker`]: what the page and its workers say to each other; a run in slices.
 //! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
 
+pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod cost;

@@ -12,5 +12,4 @@ pub use safetensors::SafetensorsError;
 pub use scratch::Scratch;
 pub use tinygpt::{Slice, TinyGpt};
 
-/// A token's id, below the model's vocabulary size.
-pub type Token = u32;
+pub use crate::trace::Token;

@@ -216,3 +216,6 @@ fn keep_sampled(scratch: &mut Scratch, width: usize) {
     }
     scratch.rows.truncate(kept);
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,7 +204,7 @@ mod tests {
                 hash = (hash ^ u64::from(weight.to_bits())).wrapping_mul(0x0000_0100_0000_01B3);
             }
         }
-        assert_eq!(hash, 0, "{hash:#018x}");
+        assert_eq!(hash, 0x3AFC_87A0_44C3_ECB4, "{hash:#018x}");
     }
 
     #[test]
