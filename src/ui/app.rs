@@ -60,7 +60,8 @@ fn use_workers(state: Shared, dispatch: Callback<Action>) {
     {
         let crew = crew.clone();
         use_effect_with((wanted, state.paused, measuring), move |_| {
-            let later = Timeout::new(SETTLE, move || crew.borrow_mut().sync(&state));
+            let wait = if crew.borrow().is_empty() { 0 } else { SETTLE };
+            let later = Timeout::new(wait, move || crew.borrow_mut().sync(&state));
             move || drop(later)
         });
     }

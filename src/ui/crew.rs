@@ -103,6 +103,11 @@ impl Crew {
         Crew { dispatch, hands: Vec::new(), bench: None }
     }
 
+    /// Whether there is nobody yet.
+    pub fn is_empty(&self) -> bool {
+        self.hands.is_empty()
+    }
+
     /// Makes the workers do what the state wants.
     pub fn sync(&mut self, state: &State) {
         self.hands.truncate(state.lanes.len());
