@@ -20,12 +20,15 @@
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
 //! - [`report`]: results as JSON and tables.
+//! - [`coldstart`]: how long a new replica's weights take to arrive.
+//! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
 //! - [`worker`]: what the page and its workers say to each other; a run in slices.
 //! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
 
 pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
+pub mod coldstart;
 pub mod cost;
 pub mod engine;
 pub mod experiment;
@@ -33,6 +36,7 @@ pub mod fleet;
 pub mod kv;
 pub mod model;
 pub mod params;
+pub mod plot;
 pub mod policy;
 pub mod report;
 pub mod sim;

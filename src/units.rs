@@ -122,6 +122,20 @@ impl Bytes {
     }
 }
 
+/// A number with so many significant digits, without an exponent: 4.59, 232, 0.00334.
+pub fn significant(x: f64, digits: usize) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    // Rounded in scientific notation first: 9.999 has its point elsewhere once it is 10.0.
+    let rounded = format!("{x:.*e}", digits - 1);
+    let (_, exponent) = rounded.split_once('e').expect("scientific notation has an exponent");
+    let exponent: i32 = exponent.parse().expect("an exponent is a whole number");
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    let rounded: f64 = rounded.parse().expect("what was just written reads back");
+    format!("{rounded:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,5 +153,16 @@ mod tests {
             assert_eq!(Time::from_seconds(bad), None, "{bad}");
         }
         assert!(Time::from_seconds(MAX_SECONDS - 1.0).is_some());
+    }
+
+    #[test]
+    fn three_digits_are_three_digits() {
+        let cases =
+            [(4.588_7, "4.59"), (231.9, "232"), (0.003_336, "0.00334"), (9.999, "10.0"), (0.25, "0.250")];
+        for (x, text) in cases {
+            assert_eq!(significant(x, 3), text);
+        }
+        assert_eq!(significant(12_345.0, 3), "12300");
+        assert_eq!(significant(0.0, 3), "0");
     }
 }

@@ -1,6 +1,7 @@
 //! Help, made from the parameter table.
 
-use crate::params::{Config, Group, PARAMS, Param};
+use crate::coldstart;
+use crate::params::{Group, PARAMS, Param};
 
 /// `warmroute --help`.
 pub fn overview() -> String {
@@ -50,10 +51,30 @@ Input and output:
     text
 }
 
-fn option(param: &Param) -> String {
+/// `warmroute cold-start --help`.
+pub fn cold_start() -> String {
+    let mut text = "\
+Says how long a new replica's weights take to arrive: bytes of weights ÷ bandwidth, and nothing
+else, so a floor. GB is 10^9 bytes.
+
+Usage: warmroute cold-start [OPTIONS]
+
+Output:
+  --json
+        Print JSON: an object with the result and, as `table`, every model at every precision.
+
+Cold start:
+"
+    .to_owned();
+    text.extend(coldstart::PARAMS.iter().map(option));
+    text
+}
+
+/// One parameter's lines.
+fn option<C: Clone + Default>(param: &Param<C>) -> String {
     let unit = if param.unit.is_empty() { String::new() } else { format!(" in {}", param.unit) };
     let mut text = format!("  --{} VALUE{unit}\n", param.flag());
-    let range = format!("{} {} [default: {}]", param.help, range(param), param.get(&Config::default()));
+    let range = format!("{} {} [default: {}]", param.help, range(param), param.get(&C::default()));
     for line in wrap(&range, 88) {
         text += &format!("        {line}\n");
     }
@@ -63,7 +84,7 @@ fn option(param: &Param) -> String {
     text
 }
 
-fn range(param: &Param) -> String {
+fn range<C: Clone>(param: &Param<C>) -> String {
     let range = param.range();
     let mut chars = range.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
@@ -91,16 +112,21 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coldstart::Settings;
+    use crate::params::Config;
 
-    #[test]
-    fn every_parameter_is_in_the_help_with_its_default() {
-        let text = run();
-        for param in &PARAMS {
+    fn has_every_parameter<C: Clone + Default>(text: &str, params: &[Param<C>]) {
+        for param in params {
             let at =
                 text.find(&format!("--{} VALUE", param.flag())).unwrap_or_else(|| panic!("{}", param.key));
-            let default = format!("[default: {}]", param.get(&Config::default()));
+            let default = format!("[default: {}]", param.get(&C::default()));
             let own = text[at..].split("\n  --").next().expect("a part").replace("\n        ", " ");
             assert!(own.contains(&default), "{}: {own}", param.key);
         }
+    }
+    #[test]
+    fn every_parameter_is_in_the_help_with_its_default() {
+        has_every_parameter::<Config>(&run(), &PARAMS);
+        has_every_parameter::<Settings>(&cold_start(), &coldstart::PARAMS);
     }
 }

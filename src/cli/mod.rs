@@ -8,6 +8,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 mod calibrate;
+mod cold_start;
 mod help;
 mod run;
 
@@ -52,6 +53,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
         "calibrate" => calibrate::main(rest),
+        "cold-start" => cold_start::main(rest),
         other => {
             let near = crate::params::nearest(other, COMMANDS)
                 .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));

@@ -1,7 +1,9 @@
 //! Every parameter once: name, unit, default, range and help, from which the page's controls, the
 //! URL, the command line, its help and the validation are made.
 //!
-//! [`Config`] holds the values; [`PARAMS`] describes them. The defaults are [`Config::default`].
+//! [`Config`] holds the values; [`PARAMS`] describes them. The defaults are [`Config::default`]. A
+//! [`Param`] is generic over the type that holds its value, so that a tool beside the experiment
+//! (the cold-start calculator) has a table of the same kind.
 
 use core::fmt;
 
@@ -10,7 +12,7 @@ mod query;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, Preset};
-pub use query::{from_query, to_query};
+pub use query::{from_query, pairs, to_query};
 pub use table::PARAMS;
 
 use crate::cost::Cost;
@@ -29,10 +31,13 @@ pub enum Group {
     Objectives,
     /// How time and tokens come about.
     Run,
+    /// A new replica's weights on their way: a calculator beside the experiment, so not in
+    /// [`Group::ALL`].
+    ColdStart,
 }
 
 impl Group {
-    /// Every group, in the order of controls and help.
+    /// Every group of an experiment's parameters, in the order of controls and help.
     pub const ALL: [Group; 5] = [Group::Trace, Group::Fleet, Group::Policy, Group::Objectives, Group::Run];
 
     /// Its heading.
@@ -43,6 +48,7 @@ impl Group {
             Group::Policy => "Policy",
             Group::Objectives => "Objectives",
             Group::Run => "Run",
+            Group::ColdStart => "Cold start",
         }
     }
 }
@@ -72,25 +78,37 @@ pub enum Kind {
     Policies,
     /// A price by name, or six numbers.
     Cost,
+    /// A quantity by name, or as a number.
+    Quantity {
+        /// The names, each with what it means.
+        names: &'static [(&'static str, &'static str)],
+        /// What numbers there are besides, in words.
+        number: &'static str,
+    },
 }
 
-/// How a parameter reaches its value in a [`Config`].
-#[derive(Clone, Copy)]
-pub(crate) enum Field {
-    U32(fn(&mut Config) -> &mut u32),
-    U64(fn(&mut Config) -> &mut u64),
-    F64(fn(&mut Config) -> &mut f64),
-    OptU32(fn(&mut Config) -> &mut Option<u32>),
-    OptF64(fn(&mut Config) -> &mut Option<f64>),
+/// How a parameter reaches its value in a configuration.
+pub(crate) enum Field<C = Config> {
+    U32(fn(&mut C) -> &mut u32),
+    U64(fn(&mut C) -> &mut u64),
+    F64(fn(&mut C) -> &mut f64),
+    OptU32(fn(&mut C) -> &mut Option<u32>),
+    OptF64(fn(&mut C) -> &mut Option<f64>),
     /// Index into the names of a [`Kind::Choice`].
-    Choice(fn(&Config) -> usize, fn(&mut Config, usize)),
-    Policies(fn(&mut Config) -> &mut Vec<PolicyKind>),
-    Cost(fn(&mut Config) -> &mut Cost),
+    Choice(fn(&C) -> usize, fn(&mut C, usize)),
+    Policies(fn(&mut C) -> &mut Vec<PolicyKind>),
+    Cost(fn(&mut C) -> &mut Cost),
+    /// How a [`Kind::Quantity`] is written, read and counted.
+    Quantity {
+        get: fn(&C) -> String,
+        /// Whether a text was understood; if not, nothing has changed.
+        set: fn(&mut C, &str) -> bool,
+        number: fn(&C) -> f64,
+    },
 }
 
-/// One parameter.
-#[derive(Clone, Copy)]
-pub struct Param {
+/// One parameter of a configuration of type `C`.
+pub struct Param<C: 'static = Config> {
     /// Its name in JSON and in the URL, in snake case; with hyphens it is the command line's.
     pub key: &'static str,
     /// Its name on the page.
@@ -105,7 +123,7 @@ pub struct Param {
     pub kind: Kind,
     /// Whether `none` is a value.
     pub optional: bool,
-    pub(crate) field: Field,
+    pub(crate) field: Field<C>,
 }
 
 /// A value that a parameter cannot have.
@@ -139,14 +157,14 @@ pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-impl Param {
+impl<C: Clone> Param<C> {
     /// The flag on the command line, without its dashes.
     pub fn flag(&self) -> String {
         self.key.replace('_', "-")
     }
 
     /// The value in a configuration, as [`set`](Param::set) reads it.
-    pub fn get(&self, config: &Config) -> String {
+    pub fn get(&self, config: &C) -> String {
         let config = &mut config.clone();
         match self.field {
             Field::U32(f) => f(config).to_string(),
@@ -157,11 +175,12 @@ impl Param {
             Field::Choice(get, _) => self.choices()[get(config)].0.to_owned(),
             Field::Policies(f) => f(config).iter().map(|p| p.name()).collect::<Vec<_>>().join(","),
             Field::Cost(f) => f(config).to_string(),
+            Field::Quantity { get, .. } => get(config),
         }
     }
 
     /// The value as JSON: numbers as numbers, `none` and `inf` as null.
-    pub fn json(&self, config: &Config) -> serde_json::Value {
+    pub fn json(&self, config: &C) -> serde_json::Value {
         let scratch = &mut config.clone();
         match self.field {
             Field::U32(f) => (*f(scratch)).into(),
@@ -170,12 +189,13 @@ impl Param {
             Field::OptU32(f) => (*f(scratch)).into(),
             Field::OptF64(f) => (*f(scratch)).into(),
             Field::Policies(f) => f(scratch).iter().map(|p| p.name()).collect(),
+            Field::Quantity { number, .. } => number(config).into(),
             Field::Choice(..) | Field::Cost(_) => self.get(config).into(),
         }
     }
 
     /// Reads a value; the configuration is left as it was where the value is refused.
-    pub fn set(&self, config: &mut Config, text: &str) -> Result<(), Problem> {
+    pub fn set(&self, config: &mut C, text: &str) -> Result<(), Problem> {
         let text = text.trim();
         let none = self.optional && text == "none";
         match self.field {
@@ -187,6 +207,11 @@ impl Param {
             Field::Choice(_, set) => set(config, self.choice(text)?),
             Field::Policies(f) => *f(config) = self.policies(text)?,
             Field::Cost(f) => *f(config) = Cost::parse(text).ok_or_else(|| self.refuse(text))?,
+            Field::Quantity { set, .. } => {
+                if !set(config, text) {
+                    return Err(self.refuse(text));
+                }
+            }
         }
         Ok(())
     }
@@ -207,6 +232,10 @@ impl Param {
             Kind::Cost => "chapter-cpu | tinygpt-wasm | six whole numbers of picoseconds with commas: \
                            prefill base, per token, per attended pair, decode base, per token, per pair"
                 .to_owned(),
+            Kind::Quantity { names, number } => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                format!("{} | {number}", names.join(" | "))
+            }
         };
         if self.optional { format!("{range}, or none") } else { range }
     }
@@ -229,10 +258,10 @@ impl Param {
         text.parse().ok().filter(|v| (min..=max).contains(v)).ok_or_else(|| self.refuse(text))
     }
 
-    /// The names of a choice and what they mean; empty for other kinds.
+    /// The names that a choice or a quantity has, and what they mean; empty for other kinds.
     pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
         match self.kind {
-            Kind::Choice(choices) => choices,
+            Kind::Choice(choices) | Kind::Quantity { names: choices, .. } => choices,
             _ => &[],
         }
     }

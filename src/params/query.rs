@@ -14,14 +14,21 @@ pub fn to_query(config: &Config) -> String {
     pairs.join("&")
 }
 
+/// The keys and values of a query (with or without `?`), decoded, in its order.
+pub fn pairs(query: &str) -> Vec<(String, String)> {
+    let pairs = query.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(k, v)| (decode(k), decode(v)))
+        .collect()
+}
+
 /// The configuration of a query (with or without `?`), and what in it was not understood: that is
 /// left at its default.
 pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
     let mut problems = Vec::new();
-    for pair in query.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (key, value) = (decode(key), decode(value));
+    for (key, value) in pairs(query) {
         match param(&key) {
             Some(param) => problems.extend(param.set(&mut config, &value).err()),
             None => {

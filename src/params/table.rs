@@ -1,6 +1,6 @@
 //! The table of parameters.
 
-use super::{BackendKind, ClockKind, Field, Group, Kind, Param};
+use super::{BackendKind, ClockKind, Config, Field, Group, Kind, Param};
 use crate::fleet::Devices;
 
 const fn integer(min: u64, max: u64) -> Kind {
@@ -20,7 +20,7 @@ macro_rules! param {
             help: $help,
             group: Group::$group,
             kind: $kind,
-            optional: matches!(Field::$field(|c| &mut c.$key), Field::OptU32(_) | Field::OptF64(_)),
+            optional: matches!(Field::<Config>::$field(|c| &mut c.$key), Field::OptU32(_) | Field::OptF64(_)),
             field: Field::$field(|c| &mut c.$key),
         }
     };

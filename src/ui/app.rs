@@ -6,9 +6,10 @@ use yew::prelude::*;
 
 use super::crew::Crew;
 use super::reducible::Shared;
-use super::sections::{Controls, Glossary, Notices, Opening, Prices, Race, Results};
+use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
 use super::state::{Action, State};
 use super::dom;
+use crate::coldstart::Settings;
 
 /// How long the page waits for the next change of a control before it starts the race anew, in
 /// milliseconds.
@@ -36,6 +37,11 @@ fn App() -> Html {
     let shared: Shared = (*state).clone();
     use_workers(shared.clone(), dispatch.clone());
     use_address(shared.query(), dispatch.clone());
+    let cold = use_state_eq(Settings::default);
+    let cold_changed = {
+        let setter = cold.setter();
+        use_callback((), move |settings: Settings, ()| setter.set(settings))
+    };
     html! {
         <>
             <Opening />
@@ -45,6 +51,7 @@ fn App() -> Html {
                 <Results state={shared.clone()} />
                 <Controls state={shared.clone()} dispatch={dispatch.clone()} />
                 <Prices state={shared.clone()} dispatch={dispatch.clone()} />
+                <ColdStart settings={*cold} on_change={cold_changed} />
                 <Glossary />
             </main>
         </>

@@ -1,5 +1,7 @@
 //! The parts of the page, in its order; one component a file.
 
+pub mod cold_start;
+mod cold_start_control;
 mod controls;
 mod glossary;
 mod notices;
@@ -8,6 +10,7 @@ mod prices;
 mod race;
 mod results;
 
+pub use cold_start::ColdStart;
 pub use controls::Controls;
 pub use glossary::Glossary;
 pub use notices::Notices;

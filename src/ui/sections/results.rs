@@ -6,9 +6,10 @@ use crate::params::{Config, PARAMS};
 use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
+use crate::ui::charts::charts;
 use crate::ui::dom;
 use crate::ui::state::State;
-use crate::ui::widgets::Mark;
+use crate::ui::widgets::{Mark, Plot};
 use crate::ui::words::verdict;
 
 /// The command that does the same natively.
@@ -112,6 +113,12 @@ pub fn Results(props: &ResultsProps) -> Html {
     html! {
         <section id="results" aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
+            <div class="plots">
+                { for charts(state).into_iter().map(|chart| {
+                    let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
+                    html! { <Plot key={chart.title.clone()} {chart} {label} /> }
+                }) }
+            </div>
             { table(state) }
             <p class="hidden" aria-live="polite" data-testid="verdict">{ said }</p>
             <p class="reproduce"><code data-testid="command">{ command(&state.config) }</code></p>

@@ -4,7 +4,9 @@ mod blocks;
 mod column;
 mod field;
 mod mark;
+pub mod plot;
 mod replica;
+mod surroundings;
 mod transport;
 mod why;
 
@@ -12,6 +14,7 @@ pub use blocks::Blocks;
 pub use column::Column;
 pub use field::Field;
 pub use mark::Mark;
+pub use plot::Plot;
 pub use replica::{ChipButton, Replica};
 pub use transport::Transport;
 pub use why::Why;

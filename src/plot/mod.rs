@@ -1,0 +1,147 @@
+//! Charts over time, as functions over a plotters `DrawingBackend`: a canvas on the page, SVG
+//! elsewhere.
+//!
+//! Nothing here asks how wide a text is: a canvas backend cannot say, and plotters' own guess counts
+//! bytes. Every text has a place of its own, wide enough for its number of characters.
+
+mod draw;
+mod layout;
+mod lines;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod ticks;
+
+pub use draw::draw;
+pub use layout::{Frame, Rect};
+pub use theme::{Mark, Rgb, Role, Theme};
+pub use ticks::Scale;
+
+use crate::units::significant;
+
+/// Everything that is drawn, without a place or a colour.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chart {
+    /// Its heading; may be empty.
+    pub title: String,
+    /// What goes to the right, usually time.
+    pub x: Axis,
+    /// What goes up.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// Moments worth a vertical line.
+    pub markers: Vec<Marker>,
+}
+
+/// One axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What it measures.
+    pub title: String,
+    /// In which unit; empty for pure numbers.
+    pub unit: String,
+    /// From where to where; by default where the points are (and zero, if they are all above it).
+    pub range: Option<(f64, f64)>,
+    /// How its numbers are written.
+    pub format: Format,
+}
+
+/// How an axis writes its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// As they are.
+    #[default]
+    Number,
+    /// Fractions, as percent.
+    Percent,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// What it stands for: that settles its colour, its dashes and its marks.
+    pub role: Role,
+    /// Its points, in the order of x. One that is not finite is a gap.
+    pub points: Vec<(f64, f64)>,
+    /// Whether a value holds until the next point, rather than leading to it in a straight line.
+    pub step: bool,
+}
+
+/// A moment worth a vertical line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marker {
+    /// When.
+    pub x: f64,
+    /// What happened; left out where there is no room.
+    pub label: String,
+}
+
+/// Numbers beyond this are treated as infinite, so that differences of two stay finite.
+const FAR: f64 = 1e300;
+
+fn finite(&(x, y): &(f64, f64)) -> bool {
+    x.abs() <= FAR && y.abs() <= FAR
+}
+
+impl Axis {
+    /// An axis that finds its own range.
+    pub fn new(title: &str, unit: &str, format: Format) -> Axis {
+        Axis { title: title.to_owned(), unit: unit.to_owned(), range: None, format }
+    }
+
+    /// Title and unit.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
+    }
+
+    /// A value for reading, with its unit.
+    pub fn value_text(&self, value: f64) -> String {
+        match self.format {
+            Format::Percent => format!("{:.1} %", 100.0 * value),
+            Format::Number if self.unit.is_empty() => significant(value, 3),
+            Format::Number => format!("{} {}", significant(value, 3), self.unit),
+        }
+    }
+}
+
+impl Chart {
+    /// Whether there is anything to draw beside the axes.
+    pub fn is_empty(&self) -> bool {
+        !self.series.iter().any(|s| s.points.iter().any(finite))
+    }
+
+    /// What each line says at a place: the value that holds there (for steps), or that of the
+    /// nearest point.
+    pub fn at(&self, x: f64) -> Vec<(&str, Option<f64>)> {
+        self.series.iter().map(|s| (s.name.as_str(), s.at(x))).collect()
+    }
+
+    /// The places where some line has a point, in order: what a keyboard steps through. At most
+    /// `most` of them, evenly thinned.
+    pub fn stops(&self, most: usize) -> Vec<f64> {
+        let points = self.series.iter().flat_map(|s| s.points.iter().filter(|p| finite(p)));
+        let mut xs: Vec<f64> = points.map(|p| p.0).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        if xs.len() <= most {
+            return xs;
+        }
+        (0..most).map(|i| xs[i * (xs.len() - 1) / (most - 1).max(1)]).collect()
+    }
+}
+
+impl Series {
+    fn at(&self, x: f64) -> Option<f64> {
+        let mut known = self.points.iter().filter(|p| finite(p));
+        if self.step {
+            return known.take_while(|p| p.0 <= x).last().map(|p| p.1);
+        }
+        let first = known.next()?;
+        let nearest =
+            known.fold(first, |best, p| if (p.0 - x).abs() < (best.0 - x).abs() { p } else { best });
+        Some(nearest.1)
+    }
+}

@@ -1,0 +1,203 @@
+//! The chart and the section on cold starts, mounted in a browser.
+#![cfg(target_arch = "wasm32")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement, HtmlInputElement, HtmlSelectElement};
+use yew::prelude::*;
+
+use warmroute::coldstart::{Bandwidth, Parameters, Precision, Settings, seconds_text};
+use warmroute::plot::{Axis, Chart, Format, Role, Series, Theme};
+use warmroute::policy::PolicyKind;
+use warmroute::ui::sections::cold_start::ColdStart;
+use warmroute::ui::widgets::plot::Plot;
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+fn document() -> web_sys::Document {
+    web_sys::window().expect("a window").document().expect("a document")
+}
+
+/// A `div` of a width in the page.
+fn place(style: &str) -> Element {
+    let div = document().create_element("div").expect("a div");
+    div.set_attribute("style", style).expect("an attribute");
+    document().body().expect("a body").append_child(&div).expect("it is attached");
+    div
+}
+
+/// Lets observers, effects and timers run.
+async fn settle() {
+    for _ in 0..3 {
+        let pause = js_sys::Promise::new(&mut |resolve, _| {
+            let window = web_sys::window().expect("a window");
+            window.set_timeout_with_callback_and_timeout_and_arguments_0(&resolve, 50).expect("a timer");
+        });
+        JsFuture::from(pause).await.expect("a timer does not fail");
+    }
+}
+
+fn find<T: JsCast>(root: &Element, selector: &str) -> T {
+    let found = root.query_selector(selector).expect("a selector").unwrap_or_else(|| panic!("{selector}"));
+    found.dyn_into().unwrap_or_else(|_| panic!("{selector} is something else"))
+}
+
+fn text(root: &Element, selector: &str) -> String {
+    find::<Element>(root, selector).text_content().unwrap_or_default()
+}
+
+fn chart(peak: f64) -> Rc<Chart> {
+    let policy = PolicyKind::PrefixAffinity;
+    Rc::new(Chart {
+        title: "Goodput over time".into(),
+        x: Axis::new("Simulated time", "s", Format::Number),
+        y: Axis::new("Goodput", "requests/s", Format::Number),
+        series: vec![Series {
+            name: policy.name().into(),
+            role: Role::Policy(policy),
+            points: (0..=10).map(|i| (f64::from(i), peak * f64::from(i % 4))).collect(),
+            step: false,
+        }],
+        markers: vec![],
+    })
+}
+
+fn pixels(canvas: &HtmlCanvasElement) -> Vec<u8> {
+    let context = canvas.get_context("2d").expect("2d").expect("a context");
+    let context: CanvasRenderingContext2d = context.dyn_into().expect("a 2d context");
+    let (width, height) = (f64::from(canvas.width()), f64::from(canvas.height()));
+    context.get_image_data(0.0, 0.0, width, height).expect("pixels").data().0
+}
+
+fn key(target: &Element, key: &str) {
+    let init = web_sys::KeyboardEventInit::new();
+    init.set_key(key);
+    init.set_bubbles(true);
+    let event =
+        web_sys::KeyboardEvent::new_with_keyboard_event_init_dict("keydown", &init).expect("an event");
+    target.dispatch_event(&event).expect("it is dispatched");
+}
+
+#[wasm_bindgen_test]
+async fn a_plot_fills_its_backing_store_and_follows_its_size() {
+    let root = place("width:601px");
+    let props = yew::props!(Plot { chart: chart(1.0), label: "Goodput over time, rising and falling" });
+    let handle = yew::Renderer::<Plot>::with_root_and_props(root.clone(), props).render();
+    settle().await;
+    let canvas: HtmlCanvasElement = find(&root, "canvas");
+    assert_eq!(canvas.get_attribute("role").as_deref(), Some("img"));
+    assert_eq!(canvas.get_attribute("aria-label").as_deref(), Some("Goodput over time, rising and falling"));
+    let ratio = web_sys::window().expect("a window").device_pixel_ratio();
+    let fits = || {
+        let rect = canvas.get_bounding_client_rect();
+        let backing = (f64::from(canvas.width()), f64::from(canvas.height()));
+        assert_eq!(backing, ((rect.width() * ratio).round(), (rect.height() * ratio).round()));
+        assert!(backing.0 > 100.0 && backing.1 > 100.0, "{backing:?}");
+    };
+    fits();
+    let (dark, policy) = ("(prefers-color-scheme: dark)", Role::Policy(PolicyKind::PrefixAffinity));
+    let dark = web_sys::window().and_then(|w| w.match_media(dark).ok()?).is_some_and(|m| m.matches());
+    let (r, g, b) = if dark { Theme::DARK } else { Theme::LIGHT }.colour(policy);
+    let drawn = pixels(&canvas);
+    let count = drawn.chunks_exact(4).filter(|pixel| **pixel == [r, g, b, 255]).count();
+    assert!(count > 100, "{count} pixels in the policy's colour");
+
+    let before = canvas.width();
+    root.set_attribute("style", "width:400px").expect("an attribute");
+    settle().await;
+    assert!(canvas.width() < before);
+    fits();
+    assert!(pixels(&canvas).iter().any(|&byte| byte != 0));
+    handle.destroy();
+    root.remove();
+}
+
+#[wasm_bindgen_test]
+async fn the_arrow_keys_read_values() {
+    let root = place("width:600px");
+    let props = yew::props!(Plot { chart: chart(0.5), label: "Goodput" });
+    let handle = yew::Renderer::<Plot>::with_root_and_props(root.clone(), props).render();
+    settle().await;
+    let canvas: Element = find(&root, "canvas");
+    for name in ["Home", "ArrowRight", "ArrowRight", "ArrowRight"] {
+        key(&canvas, name);
+        settle().await;
+    }
+    assert_eq!(text(&root, ".plot-readout"), "Simulated time 3.00 s: prefix-affinity 1.50 requests/s");
+    assert!(root.query_selector(".plot-cross").expect("a selector").is_some());
+    key(&canvas, "Escape");
+    settle().await;
+    assert!(root.query_selector(".plot-cross").expect("a selector").is_none());
+    handle.destroy();
+    root.remove();
+}
+
+/// The section with an owner that keeps its settings, as the app does.
+#[component]
+fn Owner() -> Html {
+    let settings = use_state_eq(|| Settings {
+        parameters: Parameters::parse("8e9").expect("a number"),
+        precision: Precision::Bf16,
+        bandwidth: Bandwidth::parse("4GB/s").expect("a rate"),
+    });
+    let on_change = {
+        let settings = settings.setter();
+        Callback::from(move |changed: Settings| {
+            LAST.with(|last| *last.borrow_mut() = Some(changed));
+            settings.set(changed);
+        })
+    };
+    html! { <ColdStart settings={*settings} {on_change} /> }
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Settings>> = const { RefCell::new(None) };
+}
+
+fn fire(target: &Element, event: &str) {
+    let init = web_sys::EventInit::new();
+    init.set_bubbles(true);
+    let event = web_sys::Event::new_with_event_init_dict(event, &init).expect("an event");
+    target.dispatch_event(&event).expect("it is dispatched");
+}
+
+#[wasm_bindgen_test]
+async fn the_section_shows_what_the_core_says() {
+    let root = place("width:800px");
+    let handle = yew::Renderer::<Owner>::with_root(root.clone()).render();
+    settle().await;
+    assert_eq!(text(&root, ".cold-seconds"), "4.00 s");
+    assert_eq!(text(&root, ".cold-formula"), "8 × 10⁹ parameters × 2 bytes ÷ 4 GB/s = 4.00 s");
+    assert_eq!(text(&root, "td[aria-current=true]"), "4.00 s");
+    assert!(text(&root, ".cold-consequences").contains("4.00 times"));
+    assert!(find::<Element>(&root, "table caption").text_content().is_some());
+
+    // A named model from the list.
+    let list: HtmlSelectElement = find(&root, "#cold-parameters");
+    list.set_value("llama-3.1-70b");
+    fire(&list, "change");
+    settle().await;
+    let chosen = LAST.with(|last| *last.borrow()).expect("a change was told");
+    assert_eq!(chosen.parameters.text(), "llama-3.1-70b");
+    assert_eq!(text(&root, ".cold-seconds"), seconds_text(chosen.transfer().seconds()));
+
+    // What cannot be is refused beside the field, and the last valid value stays.
+    let field: HtmlInputElement = find(&root, "#cold-bandwidth-number");
+    field.set_value("3.5");
+    fire(&field, "input");
+    settle().await;
+    assert!(text(&root, ".cold-error").contains("found `3.5`"), "{}", text(&root, ".cold-error"));
+    assert_eq!(text(&root, ".cold-seconds"), seconds_text(chosen.transfer().seconds()));
+    field.set_value("7GB/s");
+    fire(&field, "input");
+    settle().await;
+    assert!(root.query_selector(".cold-error").expect("a selector").is_none());
+    assert!(text(&root, ".cold-formula").contains("÷ 7 GB/s"));
+    assert_eq!(field.value(), "7GB/s", "what is typed is not rewritten");
+    handle.destroy();
+    root.remove();
+}
