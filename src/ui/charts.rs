@@ -28,6 +28,15 @@ const FIGURES: [Figure; 3] = [
     },
 ];
 
+/// Plots are drawn anew at so many moments of a race, and not at every frame.
+const MOMENTS: u64 = 150;
+
+/// The moment up to which the plots are drawn, in picoseconds.
+pub fn moment(state: &State) -> u64 {
+    let step = (state.reach() / MOMENTS).max(1);
+    if state.over() { state.at } else { state.at / step * step }
+}
+
 /// Every how-manieth point is drawn, so that they are not more than can be told apart.
 fn thinned(points: &Chunks<Point>, until: f64) -> Vec<Point> {
     let every = points.len().div_ceil(MOST_POINTS).max(1);
@@ -49,7 +58,7 @@ fn series(lane: &Lane, points: &[Point], value: fn(&Point) -> Option<f64>, until
 /// The plots at the moment shown: reuse, imbalance and goodput, one line a policy.
 pub fn charts(state: &State) -> Vec<Rc<Chart>> {
     let seconds = |picos: u64| picos as f64 / PICOS_PER_SECOND as f64;
-    let (until, reach) = (seconds(state.at), seconds(state.reach()));
+    let (until, reach) = (seconds(moment(state)), seconds(state.reach()));
     let points: Vec<Vec<Point>> = state.lanes.iter().map(|lane| thinned(&lane.points, until)).collect();
     FIGURES
         .iter()

@@ -6,9 +6,9 @@ use crate::params::{Config, PARAMS};
 use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
-use crate::ui::charts::charts;
+use crate::ui::charts::{charts, moment};
 use crate::ui::dom;
-use crate::ui::state::State;
+use crate::ui::state::{Lane, State};
 use crate::ui::widgets::{Mark, Plot};
 use crate::ui::words::verdict;
 
@@ -86,6 +86,20 @@ fn conditions(config: &Config) -> String {
     )
 }
 
+/// What the plots depend on: the moment, as finely as it is drawn, and how much has been told of each
+/// run by then.
+#[derive(PartialEq)]
+struct Drawn {
+    moment: u64,
+    told: Vec<(u32, usize, bool)>,
+}
+
+fn told(state: &State) -> Vec<(u32, usize, bool)> {
+    // Before the result there is nothing to draw without a replay, so nothing to be drawn again.
+    let points = |lane: &Lane| if state.at > 0 { lane.points.len() } else { 0 };
+    state.lanes.iter().map(|lane| (lane.run, points(lane), state.settled())).collect()
+}
+
 /// What the section is given.
 #[derive(Clone, PartialEq, Properties)]
 pub struct ResultsProps {
@@ -97,6 +111,11 @@ pub struct ResultsProps {
 #[component]
 pub fn Results(props: &ResultsProps) -> Html {
     let state = &*props.state.0;
+    let drawn = Drawn { moment: moment(state), told: told(state) };
+    let plots = {
+        let state = props.state.clone();
+        use_memo(drawn, move |_| charts(&state.0))
+    };
     let shown = results(state);
     let complete = shown.len() == state.lanes.len() && !shown.is_empty();
     let said = if state.over() && complete { verdict(&shown) } else { String::new() };
@@ -114,9 +133,10 @@ pub fn Results(props: &ResultsProps) -> Html {
         <section id="results" aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
             <div class="plots">
-                { for charts(state).into_iter().map(|chart| {
+                { for plots.iter().cloned().map(|chart| {
+                    let key = chart.title.clone();
                     let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
-                    html! { <Plot key={chart.title.clone()} {chart} {label} /> }
+                    html! { <Plot {key} {chart} {label} /> }
                 }) }
             </div>
             { table(state) }
