@@ -1,6 +1,8 @@
 //! Times the forward pass by hand: `cargo run --release --example forward`.
-
-use std::time::Instant;
+//!
+//! In wasm, under node: build the example with `--target wasm32-unknown-unknown`, then
+//! `wasm-bindgen --target nodejs --out-dir /tmp/forward target/wasm32-unknown-unknown/release/examples/forward.wasm`
+//! and `node /tmp/forward/forward.js`.
 
 use warmroute::kv::BlockId;
 use warmroute::kv::store::KvStore;
@@ -12,9 +14,9 @@ const CONTEXT: usize = 432;
 
 fn main() {
     let config = ModelConfig::default();
-    let start = Instant::now();
+    let start = now();
     let model = TinyGpt::random(config.clone(), 1);
-    println!("random weights: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    print(&format!("random weights: {:.0} ms", (now() - start) * 1e3));
 
     let mut store = KvStore::new(&config, 16);
     let mut scratch = Scratch::new();
@@ -44,15 +46,40 @@ fn main() {
         let row = config.flops_per_token() + config.attention_flops(CONTEXT + 1) + head;
         report(&format!("decode {batch} at {CONTEXT}"), seconds, u64::from(batch) * row, batch as usize);
     }
-    println!("store: {} bytes, scratch: {} bytes", store.bytes_used(), scratch.bytes());
+    print(&format!("store: {} bytes, scratch: {} bytes", store.bytes_used(), scratch.bytes()));
+}
+
+/// Seconds since some moment, by the best clock at hand.
+#[cfg(not(target_arch = "wasm32"))]
+#[expect(clippy::disallowed_methods, reason = "a native clock, for a benchmark")]
+fn now() -> f64 {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed().as_secs_f64()
+}
+
+/// Seconds since some moment, by the JavaScript host's `performance`.
+#[cfg(target_arch = "wasm32")]
+fn now() -> f64 {
+    let ms = js_sys::eval("performance.now()").expect("every host has performance");
+    ms.as_f64().expect("a time is a number") * 1e-3
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn print(line: &str) {
+    println!("{line}");
+}
+
+#[cfg(target_arch = "wasm32")]
+fn print(line: &str) {
+    js_sys::eval(&format!("console.log({line:?})")).expect("every host has a console");
 }
 
 /// Seconds of the fastest of several runs.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let times = (0..TIMES).map(|_| {
-        let start = Instant::now();
+        let start = now();
         run();
-        start.elapsed().as_secs_f64()
+        now() - start
     });
     times.fold(f64::INFINITY, f64::min)
 }
@@ -60,5 +87,5 @@ fn fastest(mut run: impl FnMut()) -> f64 {
 /// Prints one measurement. The last layer of a prefill computes one row, so its rate counts work that is not done.
 fn report(what: &str, seconds: f64, flops: u64, tokens: usize) {
     let (ms, rate) = (seconds * 1e3, flops as f64 / seconds * 1e-9);
-    println!("{what:16} {ms:8.2} ms {:8.3} ms/token {rate:6.1} GFLOP/s", ms / tokens as f64);
+    print(&format!("{what:16} {ms:8.2} ms {:8.3} ms/token {rate:6.1} GFLOP/s", ms / tokens as f64));
 }

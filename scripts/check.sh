@@ -6,9 +6,7 @@ cd "$ROOT"
 
 step "format" cargo fmt --check
 step "clippy, native" cargo clippy --quiet --locked --all-targets -- -D warnings
-step "clippy, wasm32: the library and both programs" \
-  cargo clippy --quiet --locked --target wasm32-unknown-unknown --lib --bin app --bin worker -- -D warnings
-step "clippy, wasm32: the browser tests" \
-  cargo clippy --quiet --locked --target wasm32-unknown-unknown --test web -- -D warnings
+step "clippy, wasm32" \
+  cargo clippy --quiet --locked --target wasm32-unknown-unknown --lib --bin app --bin worker "${WEB_TESTS[@]}" -- -D warnings
 RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --locked --no-deps --lib --document-private-items
 step "native tests" cargo test --locked --no-fail-fast

@@ -44,7 +44,7 @@ BUILD="the page, built in release"
 
 run "checks and native tests" scripts/check.sh
 run "tests in the browser" env WASM_BINDGEN_TEST_WEBDRIVER_JSON="$(webdriver_json)" \
-  wasm-pack test --headless --chrome --chromedriver "$CHROMEDRIVER" --mode no-install -- --locked --test web
+  wasm-pack test --headless --chrome --chromedriver "$CHROMEDRIVER" --mode no-install -- --locked "${WEB_TESTS[@]}"
 run "$BUILD" trunk build --release --locked
 run "the built page in the browser" node --test --test-reporter=tap tests/browser/*.test.mjs
 

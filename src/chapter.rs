@@ -202,21 +202,74 @@ fn harness(experiment: &Experiment, policy: PolicyKind, price: &StepPrice) -> Ro
     }
 }
 
-/// How far rows are from the published ones: the sum of squared logarithms of the times' and the
-/// rate's ratios, and of the goodput's plain differences.
-pub fn distance(rows: &[Row; 3]) -> f64 {
-    let squared_log = |ours: f64, theirs: f64| {
-        let log = libm::log(ours / theirs);
-        log * log
-    };
-    rows.iter()
-        .zip(&PUBLISHED)
-        .map(|(ours, theirs)| {
-            squared_log(ours.ttft_p50, theirs.ttft_p50)
-                + squared_log(ours.ttft_p95, theirs.ttft_p95)
-                + squared_log(ours.itl_p50, theirs.itl_p50)
-                + squared_log(ours.tokens_per_second, theirs.tokens_per_second)
-                + (ours.goodput - theirs.goodput) * (ours.goodput - theirs.goodput)
-        })
-        .sum()
+/// The figures that the fit compares, as logarithms (goodput, which can be nothing, as it is).
+/// Round-robin's reuse and imbalance are not among them: they are what look-alikes are chosen by.
+fn figures(row: &Row) -> Vec<f64> {
+    let mut figures: Vec<f64> =
+        [row.ttft_p50, row.ttft_p95, row.itl_p50, row.tokens_per_second].map(libm::log).to_vec();
+    figures.push(row.goodput);
+    if row.policy != PolicyKind::RoundRobin {
+        figures.extend([row.reuse, row.imbalance].map(libm::log));
+    }
+    figures
+}
+
+/// How much each figure varies from one look-alike to the next at a price, as a standard deviation
+/// (at least 0.05, so that a figure that never varies does not rule the fit).
+pub fn spread(price: &StepPrice, experiments: &[Experiment]) -> [Vec<f64>; 3] {
+    PUBLISHED.map(|published| {
+        let runs: Vec<Vec<f64>> =
+            experiments.iter().map(|e| figures(&harness(e, published.policy, price))).collect();
+        let n = runs.len() as f64;
+        (0..runs[0].len())
+            .map(|i| {
+                let mean = runs.iter().map(|run| run[i]).sum::<f64>() / n;
+                let variance = runs.iter().map(|run| (run[i] - mean) * (run[i] - mean)).sum::<f64>() / n;
+                variance.sqrt().max(0.05)
+            })
+            .collect()
+    })
+}
+
+/// How far rows are from the published ones: the sum over figures of the squared difference, each
+/// in units of its own spread.
+pub fn distance(rows: &[Row; 3], spread: &[Vec<f64>; 3]) -> f64 {
+    let mut sum = 0.0;
+    for ((ours, theirs), spread) in rows.iter().zip(&PUBLISHED).zip(spread) {
+        for ((ours, theirs), spread) in figures(ours).iter().zip(figures(theirs)).zip(spread) {
+            let off = (ours - theirs) / spread;
+            sum += off * off;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::CHAPTER_CPU;
+
+    #[test]
+    fn the_published_rows_are_at_no_distance_from_themselves() {
+        let experiments = look_alikes(3, 20);
+        assert_eq!(distance(&PUBLISHED, &spread(&CHAPTER_CPU, &experiments)), 0.0);
+    }
+
+    #[test]
+    fn the_preset_is_a_local_optimum_of_the_fit() {
+        let experiments = look_alikes(24, 1000);
+        let spread = spread(&CHAPTER_CPU, &experiments);
+        let at = |factor: f64| {
+            let scale = |x: u64| (x as f64 * factor) as u64;
+            let mut price = CHAPTER_CPU;
+            for piece in [&mut price.prefill, &mut price.decode] {
+                piece.base = scale(piece.base);
+                piece.per_token = scale(piece.per_token);
+                piece.per_pair = scale(piece.per_pair);
+            }
+            distance(&rows_at(&price, &experiments), &spread)
+        };
+        let fitted = at(1.0);
+        assert!(fitted < at(0.8) && fitted < at(1.25), "a CPU a quarter faster or slower fits worse");
+    }
 }

@@ -9,5 +9,5 @@ wasm_bindgen_test_configure!(run_in_browser);
 #[wasm_bindgen_test]
 fn libm_gives_the_bits_that_it_gives_natively() {
     assert_eq!(libm::log(3.0).to_bits(), 0x3ff1_93ea_7aad_030b);
-    assert_eq!(libm::exp(1.5).to_bits(), libm::exp(1.5_f64).to_bits());
+    assert_eq!(libm::exp(1.5).to_bits(), 0x4011_ed3f_e64f_c541);
 }

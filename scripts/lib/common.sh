@@ -16,6 +16,10 @@ PLAYWRIGHT=1.60.0 # the last that runs on the node 18 of Debian 12
 WASM_BINDGEN=$(awk '/^name = "wasm-bindgen"$/ { getline; gsub(/[^0-9.]/, ""); print }' "$ROOT/Cargo.lock")
 RUST_VERSION=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 
+# The test files that also run in a browser: tests/web*.rs, as options for cargo.
+WEB_TESTS=()
+for file in "$ROOT"/tests/web*.rs; do file=${file##*/} && WEB_TESTS+=(--test "${file%.rs}"); done
+
 mkdir -p "$CACHE/bin"
 export PATH="$CACHE/bin:$CARGO_BIN:$PATH"
 trap 'say "failed: ${BASH_SOURCE[0]}, line $LINENO: $BASH_COMMAND"' ERR

@@ -74,7 +74,7 @@ wasm_from_debian() {
   printf '[package]\nname = "only_std"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n' >"$build/Cargo.toml"
   echo '#![no_std]' >"$build/src/lib.rs"
   (
-    cd "$build"
+    cd "$build" || exit
     RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Cembed-bitcode=yes CARGO_TARGET_DIR=$build/target \
       quietly cargo "${toolchain[@]}" build --release --target $TARGET \
       -Zbuild-std=std,panic_abort,panic_unwind,test

@@ -16,9 +16,9 @@ setup_page() {
 # And all that its tests need besides.
 setup_tests() {
   setup_page
-  ensure "wasm-pack $WASM_PACK" wasm_pack_works install_wasm_pack
   ensure "playwright-core $PLAYWRIGHT" playwright_works install_playwright
   ensure "a Chromium and its driver" browser_works install_browser
+  ensure "wasm-pack $WASM_PACK" wasm_pack_works install_wasm_pack
   link_tools
 }
 
@@ -30,7 +30,7 @@ cargo_install() {
   local name=$1 version=$2
   shift 2
   (
-    export CARGO_TARGET_DIR=$CACHE/build CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
+    export CARGO_TARGET_DIR=$CACHE/build CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off
     export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=symbols
     quietly cargo install "$name" --version "=$version" --root "$CACHE/$name-$version" --force "$@"
   )
@@ -105,7 +105,7 @@ link_tools() {
       ln -sf "$(readlink -f "$tool")" "$CARGO_BIN/${tool##*/}"
     fi
   done
-  [ -x "$CARGO_BIN/trunk" ] && [ "$CARGO_BIN/trunk" -ef "$CACHE/bin/trunk" ] ||
+  [ "$CARGO_BIN/trunk" -ef "$CACHE/bin/trunk" ] ||
     say "for plain trunk, put this into your shell: export PATH=\"$CACHE/bin:\$PATH\""
 }
 

@@ -37,7 +37,8 @@ pub struct StepPrice {
 }
 
 impl PiecePrice {
-    fn of(&self, piece: &Piece) -> Span {
+    /// What a pass costs.
+    pub fn of(&self, piece: &Piece) -> Span {
         Span(self.base) + Span(self.per_token).times(piece.tokens) + Span(self.per_pair).times(piece.pairs)
     }
 }

@@ -67,12 +67,10 @@ mod tests {
             let half = head_dim / 2;
             for (input, got) in input.chunks_exact(head_dim).zip(row.chunks_exact(head_dim)) {
                 for i in 0..half {
-                    let angle = position as f64 / 10_000f64.powf(2.0 * i as f64 / head_dim as f64);
+                    let angle = position as f64 / libm::pow(10_000.0, 2.0 * i as f64 / head_dim as f64);
                     let (x, y) = (f64::from(input[i]), f64::from(input[i + half]));
-                    let want = (
-                        0.5 * (x * angle.cos() - y * angle.sin()),
-                        0.5 * (y * angle.cos() + x * angle.sin()),
-                    );
+                    let (sin, cos) = libm::sincos(angle);
+                    let want = (0.5 * (x * cos - y * sin), 0.5 * (y * cos + x * sin));
                     assert!((f64::from(got[i]) - want.0).abs() < 2e-7);
                     assert!((f64::from(got[i + half]) - want.1).abs() < 2e-7);
                 }

@@ -220,7 +220,8 @@ fn halves_decode_to_their_values() {
     // The same weights, all of them exact in both formats, give the same model from either.
     let mut single = File::new();
     let mut brain = File::new();
-    (single.data.clear(), brain.data.clear());
+    single.data.clear();
+    brain.data.clear();
     for (name, shape) in tensors(&config()) {
         let count: usize = shape.iter().product();
         let weights: Vec<f32> = (0..count).map(|i| (i % 5) as f32 * 0.5 - 1.0).collect();

@@ -200,11 +200,12 @@ fn a_slice_may_attend_to_what_an_earlier_one_computes() {
 #[test]
 fn the_default_model_is_batch_invariant_too() {
     let model = TinyGpt::random(ModelConfig::default(), 1);
-    let tokens = prompt(&model.config, 4, 40);
+    let tokens = prompt(&model.config, 4, 18);
     let want = at_once(&model, &tokens);
-    assert!(in_passes(&model, &tokens, 7, 1, &[7, 14, 16, 1, 1, 1]) == want);
+    assert!(in_passes(&model, &tokens, 7, 1, &[7, 8, 1, 2]) == want);
     assert!(want.logits.iter().all(|&logit| f32::from_bits(logit).is_finite()));
-    let spread = want.logits.iter().map(|&l| f64::from(f32::from_bits(l)).powi(2)).sum::<f64>() / 260.0;
+    let spread =
+        want.logits.iter().map(|&l| libm::pow(f64::from(f32::from_bits(l)), 2.0)).sum::<f64>() / 260.0;
     assert!((0.5..2.0).contains(&spread), "logits have about unit variance: {spread}");
 }
 

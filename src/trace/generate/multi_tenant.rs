@@ -10,11 +10,14 @@ use crate::trace::{RequestSpec, TenantName, Token, Trace};
 use crate::units::Time;
 
 /// What each of the first tenants tells its model, before it is repeated.
+///
+/// Where a prefix belongs depends on its words. With the default prefix length these six hash onto
+/// four replicas as 1, 2, 2, 1, so that none is left without a tenant (as in the chapter's run).
 const SYSTEM_PROMPTS: [&str; 6] = [
     "You answer customers of a bicycle shop; be brief, kind and exact. ",
     "Translate what follows into plain French and keep every number as is. ",
     "You review Rust patches: name the bug, the line, and the smallest fix. ",
-    "Summarise the meeting notes below as decisions, owners and due dates. ",
+    "Summarise the meeting notes below as decisions, owners and deadlines. ",
     "You are the night clerk of a hospital pharmacy; never guess at a dose. ",
     "Turn the question into one SQL query over the schema you were given. ",
 ];
@@ -130,6 +133,16 @@ mod tests {
             assert!(request.prompt.iter().all(|&t| (32..127).contains(&t)));
             assert!(request.prompt[..system.len()].iter().map(|&t| t as u8).eq(system));
         }
+    }
+
+    #[test]
+    fn the_six_prompts_leave_none_of_four_replicas_without_a_tenant() {
+        let owner = |tenant| {
+            let prefix: Vec<Token> = system_prompt(tenant, 0).repeat(6).iter().map(|&b| b.into()).collect();
+            crate::policy::tuple_hash(&prefix[..64]).rem_euclid(4)
+        };
+        let owners: Vec<i64> = (0..6).map(owner).collect();
+        assert_eq!(owners, [0, 1, 2, 3, 2, 1]);
     }
 
     #[test]

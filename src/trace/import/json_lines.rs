@@ -104,7 +104,9 @@ impl Line<'_> {
             (Some(n), ..) => Ok(n),
             // Below 1 it is a request that the engine rejects, with its reason.
             (None, Some(_), _) => Ok(0),
-            (None, None, Some(x)) if x.fract() == 0.0 && x.abs() < 2f64.powi(53) => Ok(x.max(0.0) as u64),
+            (None, None, Some(x)) if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 => {
+                Ok(x.max(0.0) as u64)
+            }
             _ => Err(self.error(Some("max_tokens"), format!("found {value}; it is {wanted}"))),
         }
     }

@@ -58,10 +58,10 @@ fn table(state: &State) -> Html {
                     <th scope="col">{ "policy" }</th>
                     { for columns.iter().map(|c| html! {
                         <th scope="col" title={c.help}>{ c.heading() }
-                            <span class="better">{ if c.better == Better::Lower { "↓ lower is better" } else { "↑ higher is better" } }</span>
+                            <span class="better">{ if c.better == Better::Lower { "↓ lower wins" } else { "↑ higher wins" } }</span>
                         </th>
                     }) }
-                    <th scope="col">{ "requests a replica" }</th>
+                    <th scope="col">{ "requests, by replica" }</th>
                 </tr></thead>
                 <tbody>{ for state.lanes.iter().map(|lane| row(lane.policy)) }</tbody>
             </table>

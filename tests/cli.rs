@@ -1,0 +1,157 @@
+//! The command line as its user meets it: results on standard output, wrong input in one line.
+#![cfg(not(target_arch = "wasm32"))]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn warmroute(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warmroute")).args(args).output().expect("the binary was built")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is text")
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = warmroute(args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON")
+}
+
+/// A file in a folder of this test's own.
+fn file(name: &str, content: &[u8]) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("the folder is the test's own");
+    path.to_str().expect("a plain path").to_owned()
+}
+
+#[test]
+fn json_has_one_object_a_policy_with_every_field() {
+    let reports =
+        json(&["run", "--backend", "modelled", "--json", "--policy", "all", "--max-imbalance", "inf"]);
+    let names: Vec<&str> =
+        reports.as_array().expect("an array").iter().map(|r| r["policy"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["round-robin", "least-requests", "least-tokens", "prefix-affinity"]);
+    let report = &reports[3];
+    for field in [
+        "completed",
+        "rejected",
+        "reuse",
+        "imbalance",
+        "token_imbalance",
+        "assignments",
+        "goodput_per_second",
+        "goodput_fraction",
+        "output_tokens_per_second",
+        "requests_per_second",
+        "preemptions",
+        "evictions",
+        "recomputed_tokens",
+        "peak_kv_utilisation",
+        "span",
+        "tenants",
+    ] {
+        assert!(!report[field].is_null(), "{field}");
+    }
+    for latency in ["ttft", "itl"] {
+        for p in ["p50", "p95", "p99"] {
+            assert!(report[latency][p].is_f64(), "{latency} {p}");
+        }
+    }
+    let configuration = &report["configuration"];
+    assert_eq!(configuration["replicas"], 4);
+    assert!(configuration["max_imbalance"].is_null(), "no guard is null");
+    assert_eq!(report["tenants"].as_array().expect("an array").len(), 6);
+}
+
+#[test]
+fn the_same_parameters_print_the_same_bytes() {
+    let args = ["run", "--backend", "modelled", "--json", "--seed", "11", "--requests", "200"];
+    assert_eq!(warmroute(&args).stdout, warmroute(&args).stdout);
+}
+
+#[test]
+fn a_saved_trace_runs_as_it_did() {
+    let path = file("saved.jsonl", b"");
+    let made = json(&["run", "--backend", "modelled", "--json", "--save-trace", &path]);
+    let read = json(&["run", "--backend", "modelled", "--json", "--trace", &path]);
+    for (a, b) in made.as_array().expect("an array").iter().zip(read.as_array().expect("an array")) {
+        for field in ["policy", "ttft", "itl", "reuse", "assignments", "goodput_per_second"] {
+            assert_eq!(a[field], b[field], "{field}");
+        }
+    }
+    assert_eq!(read[0]["configuration"]["trace"], path.as_str());
+    assert!(read[0]["configuration"].get("rate").is_none(), "the generator had no part in it");
+}
+
+#[test]
+fn wrong_input_is_one_line_and_exit_code_2() {
+    let good = "{\"arrival\": 0, \"prompt\": \"a\", \"max_tokens\": 1}\n";
+    let bad_line = file(
+        "bad.jsonl",
+        format!("{good}{{\"arrival\": -1, \"prompt\": \"a\", \"max_tokens\": 1}}\n").as_bytes(),
+    );
+    let image = file("image.jsonl", &[good.as_bytes(), &[0x89, 0x50, 0xff]].concat());
+    let empty = file("empty.jsonl", b"\n\n");
+    let fine = file("fine.jsonl", good.as_bytes());
+    let cases: [(&[&str], &[&str]); 14] = [
+        (&["run", "--trace", &bad_line], &["bad.jsonl", "line 2", "`arrival`", "-1"]),
+        (&["run", "--trace", &image], &["image.jsonl", "line 2", "UTF-8"]),
+        (&["run", "--trace", &empty], &["empty.jsonl", "no requests"]),
+        (&["run", "--trace", "/no/such/file"], &["/no/such/file"]),
+        (&["run", "--trace", &fine, "--rate", "3"], &["--rate", "--trace"]),
+        (&["run", "--replicas", "0"], &["--replicas", "`0`", "from 1 to 64"]),
+        (&["run", "--max-imbalance", "nan"], &["--max-imbalance", "or inf"]),
+        (&["run", "--policy", "lest-tokens"], &["--policy", "`least-tokens`"]),
+        (&["run", "--policy", "round-robin,round-robin"], &["twice"]),
+        (&["run", "--replica", "2"], &["--replica ", "--replicas"]),
+        (&["run", "--user-min", "50"], &["--user-max", "user_min = 50"]),
+        (&["run", "--requests"], &["--requests"]),
+        (&["rum"], &["`rum`", "`run`"]),
+        (&["run", "stray"], &["stray"]),
+    ];
+    for (args, parts) in cases {
+        let output = warmroute(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{args:?}: {message}");
+        assert!(output.stdout.is_empty());
+        for part in parts {
+            assert!(message.contains(part), "{args:?}: `{part}` is missing in: {message}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_too_long_is_a_rejected_request_with_its_reason() {
+    let path = file(
+        "long.jsonl",
+        format!(
+            "{{\"arrival\": 0, \"prompt\": \"{}\", \"max_tokens\": 9}}\n{{\"arrival\": 0, \"prompt\": \"b\", \"max_tokens\": 2}}\n",
+            "a".repeat(2040)
+        )
+        .as_bytes(),
+    );
+    for (extra, reason) in
+        [(&[][..], "too_long_for_model"), (&["--blocks", "2", "--block-size", "4"], "too_long_for_model")]
+    {
+        let mut args = vec!["run", "--backend", "modelled", "--json", "--trace", &path];
+        args.extend(extra);
+        let reports = json(&args);
+        assert_eq!((&reports[0]["completed"], &reports[0]["rejected"]), (&1.into(), &1.into()));
+        assert_eq!(reports[0]["rejections"][0]["reason"], reason);
+    }
+}
+
+#[test]
+fn help_lists_every_option() {
+    let output = warmroute(&["run", "--help"]);
+    assert!(output.status.success());
+    for param in &warmroute::params::PARAMS {
+        assert!(text(&output.stdout).contains(&format!("--{}", param.flag())), "{}", param.key);
+    }
+    assert!(warmroute(&[]).status.success() && warmroute(&["--version"]).status.success());
+}

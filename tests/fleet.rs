@@ -1,0 +1,105 @@
+//! Fleets as wholes: one replica is its bare engine, tensors and prices make the same decisions,
+//! and the default preset shows what the chapter shows.
+
+use warmroute::engine::Engine;
+use warmroute::experiment::Experiment;
+use warmroute::fleet::Devices;
+use warmroute::params::{BackendKind, Config};
+use warmroute::policy::PolicyKind;
+use warmroute::sim::{Event, Modelled, Record, Simulation, Summary, What};
+
+fn modelled(config: Config) -> Experiment {
+    Experiment::new(Config { backend: BackendKind::Modelled, ..config })
+}
+
+fn summary(experiment: &Experiment, policy: PolicyKind) -> Summary {
+    experiment.summary(&experiment.run(policy, experiment.modelled_clock()))
+}
+
+/// Events and records of a run, the router's own decision left out.
+fn log<E: Engine>(experiment: &Experiment, engine: E) -> (Vec<Event>, Vec<Record>) {
+    let clock = Box::new(Modelled(experiment.config.cost.price()));
+    let mut events = Vec::new();
+    let mut recorder = experiment.recorder();
+    Simulation::new(engine, &experiment.trace, experiment.config.sampling(), clock).watch_blocks().run(
+        |mut event| {
+            recorder.observe(&event);
+            if let What::Routed { decision, .. } = &mut event.what {
+                *decision = None;
+            }
+            events.push(event);
+        },
+    );
+    (events, recorder.records().cloned().collect())
+}
+
+#[test]
+fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
+    // Tight enough to preempt and to evict.
+    let config = Config { replicas: 1, blocks: 70, requests: 60, rate: 20.0, ..Config::default() };
+    for devices in [Devices::Shared, Devices::Separate] {
+        let experiment = modelled(Config { devices, ..config.clone() });
+        let bare = log(&experiment, experiment.replica(0));
+        for policy in PolicyKind::ALL {
+            let fleet = log(&experiment, experiment.fleet(policy));
+            let text = |log: &(Vec<Event>, Vec<Record>)| serde_json::to_string(log).expect("plain data");
+            assert_eq!(text(&fleet), text(&bare), "{policy:?}, {devices:?}");
+        }
+        let preempted = bare.1.iter().any(|record| {
+            matches!(record.outcome, warmroute::sim::Outcome::Served { preemptions, .. } if preemptions > 0)
+        });
+        assert!(preempted, "the test's pool is meant to be tight");
+    }
+}
+
+#[test]
+fn tensors_and_prices_make_the_same_run() {
+    let config = Config { requests: 8, repeat: 1, blocks: 24, rate: 40.0, ..Config::default() };
+    let priced = modelled(config.clone());
+    let computed = Experiment::new(config);
+    for policy in PolicyKind::ALL {
+        assert_eq!(summary(&priced, policy), summary(&computed, policy), "{policy:?}");
+    }
+}
+
+#[test]
+fn the_default_preset_shows_the_point() {
+    let experiment = modelled(Config::default());
+    let [robin, tokens, affinity] = PolicyKind::RACE.map(|policy| summary(&experiment, policy));
+    let reuse = |s: &Summary| s.reuse.expect("requests were admitted");
+    let goodput = |s: &Summary| s.goodput_per_second.expect("requests were finished");
+    assert!(reuse(&affinity) > 2.0 * reuse(&robin), "{} against {}", reuse(&affinity), reuse(&robin));
+    assert!(goodput(&robin) <= goodput(&tokens) && goodput(&tokens) < goodput(&affinity));
+    for s in [robin, tokens, affinity] {
+        assert_eq!((s.arrived, s.completed, s.rejected), (24, 24, 0));
+    }
+}
+
+#[test]
+fn what_can_never_be_served_takes_no_turn() {
+    let text = "{\"arrival\": 0, \"prompt\": \"a\", \"max_tokens\": 2}\n\
+                {\"arrival\": 0, \"prompt\": \"\", \"max_tokens\": 2}\n\
+                {\"arrival\": 0, \"prompt\": \"b\", \"max_tokens\": 0}\n\
+                {\"arrival\": 0, \"prompt\": \"c\", \"max_tokens\": 5000}\n\
+                {\"arrival\": 0, \"prompt\": \"d\", \"max_tokens\": 2}\n";
+    let trace = warmroute::trace::import::read_json_lines(text, 260).expect("a good trace");
+    let config = Config { backend: BackendKind::Modelled, replicas: 2, ..Config::default() };
+    let experiment = Experiment::with_trace(config, trace, None);
+    let summary = summary(&experiment, PolicyKind::RoundRobin);
+    assert_eq!((summary.arrived, summary.completed, summary.rejected), (5, 2, 3));
+    assert_eq!(summary.assignments, [1, 1], "the fifth request is the second to take a turn");
+    assert_eq!(summary.goodput_fraction, Some(2.0 / 5.0), "rejected requests count as not good");
+    let why: Vec<&str> = summary.rejections.iter().map(|r| r.message.as_str()).collect();
+    assert!(why[0].contains("empty") && why[1].contains("max_tokens") && why[2].contains("2048 positions"));
+}
+
+#[test]
+fn separate_devices_leave_the_idle_idle_and_are_never_slower() {
+    let config = Config { requests: 60, ..Config::default() };
+    let shared = modelled(config.clone());
+    let separate = modelled(Config { devices: Devices::Separate, ..config });
+    for policy in PolicyKind::ALL {
+        let ttft = |e| summary(e, policy).ttft.p50.expect("requests were finished");
+        assert!(ttft(&separate) < ttft(&shared), "{policy:?}");
+    }
+}
