@@ -9,7 +9,7 @@ use crate::ui::words::seconds;
 
 fn price_row(name: &str, price: StepPrice) -> Html {
     let cell = |picos: u64| html! { <td>{ seconds(picos as f64 / 1e12) }</td> };
-    let cells = |p: PiecePrice| [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.2} ns", p.per_pair as f64 / 1e3) }</td> }];
+    let cells = |p: PiecePrice| [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.1} ns", p.per_pair as f64 / 1e3) }</td> }];
     html! {
         <tr><th scope="row">{ name.to_owned() }</th>{ for cells(price.prefill) }{ for cells(price.decode) }</tr>
     }
@@ -37,7 +37,7 @@ pub fn Prices(props: &Props) -> Html {
                     <thead>
                         <tr><td rowspan="2"></td><th scope="colgroup" colspan="3">{ "a prefill" }</th>
                             <th scope="colgroup" colspan="3">{ "a decode step" }</th></tr>
-                        <tr>{ for ["base", "a token", "a pair", "base", "a token", "a pair"].map(|t| html! { <th scope="col">{ t }</th> }) }</tr>
+                        <tr>{ for ["base", "a token", "a pair", "base", "a token", "a pair"].map(|t| html! { <th scope="col" class="unit-head">{ t }</th> }) }</tr>
                     </thead>
                     <tbody>
                         { price_row("chapter-cpu", CHAPTER_CPU) }
