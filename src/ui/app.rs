@@ -77,7 +77,7 @@ fn use_workers(state: Shared, dispatch: Callback<Action>) {
             let crew = crew.clone();
             Closure::<dyn Fn(u32)>::new(move |lane: u32| crew.borrow().kill(lane as usize))
         };
-        let _ = js_sys::Reflect::set(&dom::window(), &"__warmrouteKillWorker".into(), kill.as_ref());
+        let _ = js_sys::Reflect::set(&dom::window(), &dom::KILL.into(), kill.as_ref());
         let watch = Interval::new(1_000, move || crew.borrow().watch());
         move || drop((watch, kill))
     });

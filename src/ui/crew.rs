@@ -13,7 +13,7 @@ use crate::worker::{Job, Told, wire};
 
 /// A worker that says nothing for so long while it should be computing is taken for dead, in
 /// milliseconds.
-const SILENCE: f64 = 8_000.0;
+const SILENCE: f64 = 15_000.0;
 /// The same for one that is still being loaded.
 const LOADING: f64 = 30_000.0;
 

@@ -50,6 +50,17 @@ pub fn fresh_seed() -> u64 {
     (js_sys::Math::random() * 1e6) as u64
 }
 
+/// The name under which the page offers to end a worker without a word.
+pub const KILL: &str = "__warmrouteKillWorker";
+
+/// Ends a lane's worker without a word, as a browser short of memory may.
+pub fn kill(lane: usize) {
+    let hook = js_sys::Reflect::get(&window(), &KILL.into()).ok();
+    if let Some(hook) = hook.and_then(|hook| hook.dyn_into::<js_sys::Function>().ok()) {
+        let _ = hook.call1(&JsValue::NULL, &JsValue::from(lane as u32));
+    }
+}
+
 /// Puts a text on the reader's clipboard.
 pub fn copy(text: &str) {
     let _ = window().navigator().clipboard().write_text(text);

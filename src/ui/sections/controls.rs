@@ -59,7 +59,8 @@ pub fn Controls(props: &Props) -> Html {
                     data-testid="reset">{ "Reset to the defaults" }</button>
             </div>
             <form class="fields" onsubmit={|event: SubmitEvent| event.prevent_default()}>
-                { for Group::ALL.into_iter().map(|g| group(g, true)) }
+                { group(Group::Trace, true) }{ group(Group::Fleet, true) }{ group(Group::Policy, true) }
+                <div class="stack">{ group(Group::Objectives, true) }{ group(Group::Run, true) }</div>
                 <details class="advanced"><summary>{ "More parameters" }</summary>
                     <div class="fields">{ for Group::ALL.into_iter().map(|g| group(g, false)) }</div>
                 </details>

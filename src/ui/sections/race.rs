@@ -7,7 +7,7 @@ use yew::prelude::*;
 
 use super::Props;
 use crate::params::ClockKind;
-use crate::ui::dom::{use_frames, use_visible};
+use crate::ui::dom::{self, use_frames, use_visible};
 use crate::ui::playback::Fold;
 use crate::ui::state::{Action, Lane, State};
 use crate::ui::widgets::{Column, Transport};
@@ -83,6 +83,16 @@ pub fn Race(props: &Props) -> Html {
                     { if *all { "Draw fewer replicas".to_owned() } else { format!("Draw all {} replicas", state.config.replicas) } }
                 </button>
             }
+            <details class="quiet"><summary>{ "What if a worker dies?" }</summary>
+                <p>{ "Each policy runs in a worker of its own. End one while it computes: its column says so after a \
+                    while of silence, the others go on, and it can be started again." }</p>
+                <div class="buttons">
+                    { for state.lanes.iter().enumerate().map(|(index, lane)| html! {
+                        <button type="button" disabled={lane.settled()} onclick={move |_: MouseEvent| dom::kill(index)}
+                            data-testid={format!("kill-{index}")}>{ format!("End the worker of {}", lane.policy.name()) }</button>
+                    }) }
+                </div>
+            </details>
             if state.lanes.iter().any(Lane::truncated) {
                 <p class="quiet">{ "More happens in this race than is kept for the replay: after that the page goes \
                     straight to the result, which counts everything." }</p>

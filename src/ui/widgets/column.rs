@@ -1,5 +1,6 @@
 //! One policy's column of the race: how its worker is doing, what its router just did, its replicas.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use wasm_bindgen::JsCast;
@@ -8,6 +9,7 @@ use yew::prelude::*;
 use super::{Mark, Replica, Why};
 use crate::engine::RequestId;
 use crate::policy::{PolicyKind, grouped};
+use crate::ui::dom;
 use crate::ui::playback::{ReplicaView, Routed};
 use crate::ui::state::{Action, Status};
 use crate::ui::words::{colour_of, seconds, tenant_name};
@@ -66,12 +68,12 @@ pub const FEW_REPLICAS: usize = 8;
 /// The column.
 #[component]
 pub fn Column(props: &Props) -> Html {
-    let shown = props.shown.as_ref().map(|r| r.arrival.request);
+    let (lane, shown) = (props.lane, props.shown.as_ref().map(|r| r.arrival.request));
     let name = props.policy.name();
     let few = if props.all { props.replicas.len() } else { FEW_REPLICAS };
     let compact = props.replicas.len() > FEW_REPLICAS;
     let keys = {
-        let (dispatch, lane, routed) = (props.dispatch.clone(), props.lane, props.routed);
+        let (dispatch, routed) = (props.dispatch.clone(), props.routed);
         Callback::from(move |event: KeyboardEvent| {
             let Some(now) = shown.filter(|_| routed > 0) else { return };
             let to = match event.key().as_str() {
@@ -87,6 +89,15 @@ pub fn Column(props: &Props) -> Html {
             focus_soon(lane, to);
         })
     };
+    let (focused, onfocusin, onfocusout) = use_focus_within();
+    use_effect(move || {
+        // A request that goes on to its next stage is drawn anew there: the focus follows it.
+        if focused.get() && nobody_is_focused()
+            && let Some(request) = shown
+        {
+            focus(lane, request);
+        }
+    });
     html! {
         <section class={classes!("lane", name)} data-lane={props.lane.to_string()}
             data-testid={format!("lane-{name}")} aria-labelledby={format!("lane-{name}")}>
@@ -104,8 +115,9 @@ pub fn Column(props: &Props) -> Html {
                 }) }
             </div>
             <Why policy={props.policy} routed={props.shown.clone()} life={props.life.clone()}
-                latest={!props.chosen} />
-            <div class={classes!("replicas", compact.then_some("many"))} onkeydown={keys}>
+                latest={!props.chosen} dispatch={props.dispatch.clone()} />
+            <div class={classes!("replicas", compact.then_some("many"))} onkeydown={keys} {onfocusin}
+                {onfocusout}>
                 { for props.replicas.iter().take(few).map(|view| {
                     let here = props.shown.as_ref().filter(|r| r.replica == view.index)
                         .map(|r| r.arrival.request);
@@ -159,12 +171,37 @@ fn kv(bytes: u64) -> String {
 
 /// Focuses a request of a lane once it has been drawn.
 fn focus_soon(lane: usize, request: RequestId) {
+    gloo_timers::callback::Timeout::new(30, move || focus(lane, request)).forget();
+}
+
+fn focus(lane: usize, request: RequestId) {
     let selector = format!("[data-lane='{lane}'] [data-request='{request}'].chip");
-    gloo_timers::callback::Timeout::new(30, move || {
-        let found = crate::ui::dom::document().query_selector(&selector).ok().flatten();
-        if let Some(chip) = found.and_then(|e| e.dyn_into::<web_sys::HtmlElement>().ok()) {
-            let _ = chip.focus();
-        }
-    })
-    .forget();
+    let found = dom::document().query_selector(&selector).ok().flatten();
+    if let Some(chip) = found.and_then(|e| e.dyn_into::<web_sys::HtmlElement>().ok()) {
+        let _ = chip.focus();
+    }
+}
+
+fn nobody_is_focused() -> bool {
+    dom::document().active_element().is_none_or(|element| element.tag_name() == "BODY")
+}
+
+/// Whether the focus is among the requests, or was on one that has just been taken away.
+#[hook]
+fn use_focus_within() -> (Rc<Cell<bool>>, Callback<FocusEvent>, Callback<FocusEvent>) {
+    let focused = use_memo((), |()| Cell::new(false));
+    let into = {
+        let focused = focused.clone();
+        Callback::from(move |_: FocusEvent| focused.set(true))
+    };
+    let out = {
+        let focused = focused.clone();
+        Callback::from(move |event: FocusEvent| {
+            let node = event.target().and_then(|t| t.dyn_into::<web_sys::Node>().ok());
+            if node.is_some_and(|node| node.is_connected()) {
+                focused.set(false);
+            }
+        })
+    };
+    (focused, into, out)
 }

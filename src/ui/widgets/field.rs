@@ -97,7 +97,7 @@ pub fn Field(props: &Props) -> Html {
             html! {
                 <select id={id.clone()} onchange={chosen} aria-describedby={described} data-testid={id.clone()}>
                     { for choices.iter().map(|(name, means)| html! {
-                        <option value={*name} selected={name == text}>{ format!("{name}: {means}") }</option>
+                        <option value={*name} selected={name == text} title={*means}>{ *name }</option>
                     }) }
                 </select>
             }
@@ -124,10 +124,13 @@ pub fn Field(props: &Props) -> Html {
     html! {
         <div class={classes!("field", problem.as_ref().map(|_| "refused"))}>
             <label for={id.clone()}>{ param.label }
-                if !param.unit.is_empty() { <span class="unit">{ format!(" ({})", param.unit) }</span> }
+                if !param.unit.is_empty() && !param.label.eq_ignore_ascii_case(param.unit) { <span class="unit">{ format!(" ({})", param.unit) }</span> }
             </label>
             <div class="control">{ control }{ slide.unwrap_or_default() }</div>
             <p class="help" id={format!("{id}-help")}>{ param.help }{ " " }
+                if let Some((_, means)) = param.choices().iter().find(|(name, _)| name == text) {
+                    <span class="range">{ format!("{}: {means}.", capital(text)) }</span>
+                }
                 if param.choices().is_empty() { <span class="range">{ capital(&param.range()) }{ "." }</span> }
             </p>
             if let Some(problem) = problem {

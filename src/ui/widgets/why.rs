@@ -6,6 +6,7 @@ use yew::prelude::*;
 
 use crate::policy::{PolicyKind, explain, grouped};
 use crate::ui::playback::Routed;
+use crate::ui::state::Action;
 use crate::ui::words::{colour_of, tenant_name};
 
 /// A request's routing and life.
@@ -19,6 +20,8 @@ pub struct Props {
     pub life: Vec<String>,
     /// Whether it is just the latest, and not one that the reader chose.
     pub latest: bool,
+    /// Tells that the latest is wanted again.
+    pub dispatch: Callback<Action>,
 }
 
 /// The explanation.
@@ -29,6 +32,7 @@ pub fn Why(props: &Props) -> Html {
             <div class="why" data-testid="why"><p class="quiet">{ "Nothing routed yet." }</p></div>
         };
     };
+    let onclick = props.dispatch.reform(|_: MouseEvent| Action::Select(None));
     let arrival = routed.arrival;
     let reason = routed.decision.as_ref().map(|decision| explain(props.policy, decision));
     html! {
@@ -43,6 +47,9 @@ pub fn Why(props: &Props) -> Html {
             </p>
             <p>{ reason.unwrap_or_else(|| "There was no choice.".into()) }</p>
             <p class="life">{ props.life.join(" ") }</p>
+            if !props.latest {
+                <button type="button" class="plain" {onclick}>{ "Back to the latest" }</button>
+            }
         </div>
     }
 }
