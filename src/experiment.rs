@@ -13,6 +13,11 @@ use crate::trace::{Token, Trace};
 /// The seed of TinyGPT's random weights: the model is the same whatever the trace.
 pub const WEIGHTS_SEED: u64 = 18;
 
+/// TinyGPT with its random weights.
+pub fn random_model() -> SharedModel {
+    Arc::new(TinyGpt::random(ModelConfig::default(), WEIGHTS_SEED))
+}
+
 /// A configuration with its trace and, where it computes, its model.
 pub struct Experiment {
     /// The parameters.
@@ -31,10 +36,23 @@ impl Experiment {
         Experiment::with_trace(config, trace, None)
     }
 
+    /// The same with weights that were made before: they are the same in every experiment.
+    pub fn reusing(config: Config, model: Option<SharedModel>) -> Experiment {
+        let trace = Arc::new(config.generator().generate());
+        let model = (config.backend == BackendKind::TinyGpt)
+            .then(|| model.unwrap_or_else(|| random_model()));
+        Experiment { config, trace, source: None, model }
+    }
+
+    /// The weights, where the experiment computes.
+    pub fn model(&self) -> Option<SharedModel> {
+        self.model.clone()
+    }
+
     /// An experiment on a given trace.
     pub fn with_trace(config: Config, trace: Trace, source: Option<String>) -> Experiment {
         let model = (config.backend == BackendKind::TinyGpt)
-            .then(|| Arc::new(TinyGpt::random(ModelConfig::default(), WEIGHTS_SEED)));
+            .then(random_model);
         Experiment { config, trace: Arc::new(trace), source, model }
     }
 

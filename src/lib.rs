@@ -22,7 +22,8 @@
 //! - [`report`]: results as JSON and tables.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
-//! - [`ui`]: the page's components (wasm32 only).
+//! - [`worker`]: what the page and its workers say to each other; a run in slices.
+//! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
 
 pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
@@ -42,3 +43,4 @@ pub mod sim;
 pub mod trace;
 pub mod ui;
 pub mod units;
+pub mod worker;

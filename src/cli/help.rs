@@ -12,6 +12,7 @@ Usage: warmroute COMMAND [OPTIONS]
 
 Commands:
   run         serve one trace under several routing policies and compare them
+  calibrate   measure what a step costs on this machine
   cold-start  how long a new replica's weights take to arrive
 
 `warmroute COMMAND --help` lists a command's options.

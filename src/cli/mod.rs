@@ -1,4 +1,4 @@
-//! The native command line: `warmroute run`, `warmroute cold-start`.
+//! The native command line: `warmroute run`, `warmroute calibrate`, `warmroute cold-start`.
 //!
 //! Results go to standard output, everything else to standard error; wrong input is one line that
 //! says what, where and what would be right, and exit code 2.
@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+mod calibrate;
 mod cold_start;
 mod help;
 mod run;
@@ -40,7 +41,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 2] = ["run", "cold-start"];
+const COMMANDS: [&str; 3] = ["run", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -51,6 +52,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {
             let near = crate::params::nearest(other, COMMANDS)

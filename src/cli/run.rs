@@ -101,7 +101,7 @@ fn read_trace(path: &PathBuf, config: &Config) -> Result<Trace, UsageError> {
     clippy::disallowed_methods,
     reason = "the measured clock's stop-watch, handed to the core from outside"
 )]
-fn stop_watch() -> impl FnMut() -> f64 {
+pub(super) fn stop_watch() -> impl FnMut() -> f64 {
     let start = std::time::Instant::now();
     move || start.elapsed().as_secs_f64()
 }

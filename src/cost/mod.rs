@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Piece, Work};
 use crate::units::Span;
 
+pub mod calibrate;
 mod presets;
 
 pub use presets::{CHAPTER_CPU, TINYGPT_WASM};
@@ -36,7 +37,8 @@ pub struct StepPrice {
 }
 
 impl PiecePrice {
-    fn of(&self, piece: &Piece) -> Span {
+    /// What a pass costs.
+    pub fn of(&self, piece: &Piece) -> Span {
         Span(self.base) + Span(self.per_token).times(piece.tokens) + Span(self.per_pair).times(piece.pairs)
     }
 }

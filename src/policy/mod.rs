@@ -4,11 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::trace::Token;
 
+mod explain;
 mod least_requests;
 mod least_tokens;
 mod prefix_affinity;
 mod round_robin;
 
+pub use explain::{explain, grouped};
 pub use least_requests::LeastRequests;
 pub use least_tokens::LeastTokens;
 pub use prefix_affinity::{PrefixAffinity, tuple_hash};

@@ -61,3 +61,35 @@ impl Report {
 pub fn to_json(reports: &[Report]) -> String {
     serde_json::to_string_pretty(reports).expect("reports hold no map with other keys than texts") + "\n"
 }
+
+/// Several arrays, each as [`to_json`] writes it, as the one array that it would have written of all
+/// of their reports: runs that came from different workers become one file.
+pub fn join_json<'a>(arrays: impl IntoIterator<Item = &'a str>) -> String {
+    let objects: Vec<&str> = arrays
+        .into_iter()
+        .filter_map(|array| array.strip_prefix("[\n")?.strip_suffix("\n]\n"))
+        .collect();
+    if objects.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", objects.join(",\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::BackendKind;
+
+    #[test]
+    fn joined_arrays_are_the_bytes_of_the_whole() {
+        let experiment = Experiment::new(Config { backend: BackendKind::Modelled, ..Config::default() });
+        let reports: Vec<Report> = PolicyKind::ALL
+            .into_iter()
+            .map(|policy| {
+                let recorder = experiment.run(policy, experiment.modelled_clock());
+                Report::new(&experiment, policy, experiment.summary(&recorder))
+            })
+            .collect();
+        let single: Vec<String> =
+            reports.iter().map(|r| to_json(std::slice::from_ref(r))).collect();
+        assert_eq!(join_json(single.iter().map(String::as_str)), to_json(&reports));
+        assert_eq!(join_json([]), to_json(&[]));
+    }
+}

@@ -4,6 +4,6 @@ mod json;
 mod spread;
 mod table;
 
-pub use json::{Report, to_json};
+pub use json::{Report, join_json, to_json};
 pub use spread::{Spread, spread_json, spread_table};
-pub use table::{Column, columns, markdown, winners};
+pub use table::{Better, Column, columns, markdown, winners};

@@ -1,6 +1,6 @@
 //! What a run was worth: the figures of the summary, each defined once.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Record, Recorder};
 use crate::engine::{Rejection, RequestId};
@@ -32,7 +32,7 @@ fn within(span: Span, seconds: f64, tokens: u32) -> bool {
 }
 
 /// Three quantiles of a sample, in seconds; null where the sample is empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// The median.
     pub p50: Option<f64>,
@@ -60,7 +60,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
 }
 
 /// A run's figures. Fractions are 0–1; times are in seconds; what is undefined is null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Requests that arrived, rejected ones included.
     pub arrived: usize,
@@ -115,7 +115,7 @@ pub struct Summary {
 }
 
 /// One tenant's share of a summary.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TenantSummary {
     /// The tenant as the trace names it; null: requests without one.
     pub tenant: Option<TenantName>,
@@ -134,7 +134,7 @@ pub struct TenantSummary {
 }
 
 /// A request that could never be served.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RejectedRequest {
     /// Its index in the trace.
     pub request: RequestId,

@@ -1,4 +1,34 @@
-//! The page's sections.
+//! The parts of the page, in its order; one component a file.
 
 pub mod cold_start;
 mod cold_start_control;
+mod controls;
+mod glossary;
+mod notices;
+mod opening;
+mod prices;
+mod race;
+mod results;
+
+pub use cold_start::ColdStart;
+pub use controls::Controls;
+pub use glossary::Glossary;
+pub use notices::Notices;
+pub use opening::Opening;
+pub use prices::Prices;
+pub use race::Race;
+pub use results::Results;
+
+use yew::prelude::*;
+
+use super::reducible::Shared;
+use super::state::Action;
+
+/// What most sections are given.
+#[derive(Clone, PartialEq, Properties)]
+pub struct Props {
+    /// The page's state.
+    pub state: Shared,
+    /// What changes it.
+    pub dispatch: Callback<Action>,
+}

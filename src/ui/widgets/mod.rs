@@ -1,4 +1,20 @@
-//! Parts that sections are made of.
+//! The small parts that sections are made of; one component a file.
 
+mod blocks;
+mod column;
+mod field;
+mod mark;
 pub mod plot;
+mod replica;
 mod surroundings;
+mod transport;
+mod why;
+
+pub use blocks::Blocks;
+pub use column::Column;
+pub use field::Field;
+pub use mark::Mark;
+pub use plot::Plot;
+pub use replica::{ChipButton, Replica};
+pub use transport::Transport;
+pub use why::Why;

@@ -1,0 +1,172 @@
+//! A decision in words, with its numbers: what the page and the command line say of it. It reads the
+//! [`Decision`] and nothing else, so it cannot tell another story than the policy acted on.
+
+use super::{Decision, PolicyKind, Reason};
+
+/// Why a request went where it went, in one or two sentences.
+pub fn explain(policy: PolicyKind, decision: &Decision) -> String {
+    let to = decision.replica;
+    match decision.reason {
+        Reason::NextInTurn => {
+            format!("It was replica {to}'s turn. Neither the prompt nor anybody's load was looked at.")
+        }
+        Reason::LeastLoaded => least_loaded(policy, decision),
+        Reason::Preferred => preferred(decision),
+        Reason::GuardFired => guard_fired(decision),
+    }
+}
+
+fn unit(policy: PolicyKind) -> &'static str {
+    if policy == PolicyKind::LeastRequests { "requests in flight" } else { "outstanding tokens" }
+}
+
+fn least_loaded(policy: PolicyKind, decision: &Decision) -> String {
+    let (to, unit) = (decision.replica, unit(policy));
+    let loads = list(&decision.loads, to);
+    match decision.tied {
+        0 | 1 => format!("Replica {to} had the fewest {unit}: {loads}."),
+        n if n as usize == decision.loads.len() => {
+            format!("All {n} replicas had the same {unit} ({loads}); a tie goes to the lowest number.")
+        }
+        n => format!(
+            "{n} replicas tied for the fewest {unit} ({loads}); a tie goes to the lowest number, replica {to}."
+        ),
+    }
+}
+
+fn preferred(decision: &Decision) -> String {
+    let to = decision.replica;
+    let own = decision.loads.get(to as usize).copied().unwrap_or_default();
+    let hashed = format!("The prompt's prefix hashes to replica {to}");
+    match (decision.guard_limit, decision.mean) {
+        (Some(limit), Some(mean)) => format!(
+            "{hashed}, and its load of {} outstanding tokens is within the guard: {} × the mean {} = {}. So it went there.",
+            grouped(own),
+            factor(limit / mean),
+            tokens(mean),
+            tokens(limit)
+        ),
+        (None, Some(0.0)) => {
+            format!("{hashed}, and with nothing in flight anywhere there is no mean to be above. So it went there.")
+        }
+        _ => format!("{hashed}, and there is no guard: whatever its load ({} tokens), it goes there.", grouped(own)),
+    }
+}
+
+fn guard_fired(decision: &Decision) -> String {
+    let to = decision.replica;
+    let preferred = decision.preferred.unwrap_or(to);
+    let load = |replica: u32| grouped(decision.loads.get(replica as usize).copied().unwrap_or_default());
+    let limit = match (decision.guard_limit, decision.mean) {
+        (Some(limit), Some(mean)) => {
+            format!(" > {} × the mean {} = {}", factor(limit / mean), tokens(mean), tokens(limit))
+        }
+        _ => String::new(),
+    };
+    let tie = if decision.tied > 1 { ", the lowest number of a tie" } else { "" };
+    let cold = if to == preferred {
+        format!("It is itself the least loaded{tie}, so it went there all the same.")
+    } else {
+        format!("It went to the least loaded, replica {to} ({} tokens{tie}).", load(to))
+    };
+    format!(
+        "The guard fired: the prefix hashes to replica {preferred}, but its load is {} tokens{limit}. {cold}",
+        load(preferred)
+    )
+}
+
+/// Loads as `812 / 0 / 433`; of a large fleet only the chosen one's and the extremes.
+fn list(loads: &[u64], chosen: u32) -> String {
+    if loads.len() <= 8 {
+        return loads.iter().map(|&l| grouped(l)).collect::<Vec<_>>().join(" / ");
+    }
+    let own = loads.get(chosen as usize).copied().unwrap_or_default();
+    let most = loads.iter().copied().max().unwrap_or_default();
+    format!("{}; the most is {}", grouped(own), grouped(most))
+}
+
+fn factor(x: f64) -> String {
+    // The limit is the guard times the mean, so their ratio is the guard but for rounding.
+    let rounded = (x * 1e6).round() / 1e6;
+    format!("{rounded}")
+}
+
+fn tokens(x: f64) -> String {
+    let whole = grouped(x as u64);
+    let tenth = ((x - x.trunc()) * 10.0) as u64;
+    if tenth == 0 { whole } else { format!("{whole}.{tenth}") }
+}
+
+/// Digits in groups of three.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{PolicySettings, ReplicaLoad};
+
+    fn said(kind: PolicyKind, tokens: &[u64], settings: PolicySettings) -> String {
+        let loads: Vec<ReplicaLoad> = tokens
+            .iter()
+            .map(|&t| ReplicaLoad { waiting: 0, running: t.min(3) as u32, outstanding_tokens: t })
+            .collect();
+        explain(kind, &kind.build(&settings).select(&[1, 2, 3], &loads))
+    }
+
+    #[test]
+    fn a_turn_is_a_turn() {
+        let text = said(PolicyKind::RoundRobin, &[5, 5], PolicySettings::default());
+        assert!(text.starts_with("It was replica 0's turn."), "{text}");
+    }
+
+    #[test]
+    fn loads_and_ties_are_said() {
+        let settings = PolicySettings::default();
+        let text = said(PolicyKind::LeastTokens, &[1812, 433, 902], settings);
+        assert_eq!(text, "Replica 1 had the fewest outstanding tokens: 1,812 / 433 / 902.");
+        let text = said(PolicyKind::LeastTokens, &[0, 812, 433, 0], settings);
+        assert_eq!(
+            text,
+            "2 replicas tied for the fewest outstanding tokens (0 / 812 / 433 / 0); a tie goes to the lowest number, replica 0."
+        );
+        let text = said(PolicyKind::LeastRequests, &[0, 0], settings);
+        assert!(text.contains("All 2 replicas had the same requests in flight (0 / 0)"), "{text}");
+    }
+
+    /// The tokens 1, 2, 3 hash to replica 3 of 4.
+    #[test]
+    fn the_guard_is_said_with_its_numbers() {
+        let settings = PolicySettings::default();
+        let text = said(PolicyKind::PrefixAffinity, &[1000, 1000, 1000, 1933], settings);
+        assert_eq!(
+            text,
+            "The prompt's prefix hashes to replica 3, and its load of 1,933 outstanding tokens is within the guard: 2 × the mean 1,233.2 = 2,466.5. So it went there."
+        );
+        let text = said(PolicyKind::PrefixAffinity, &[500, 100, 300, 1900], settings);
+        assert_eq!(
+            text,
+            "The guard fired: the prefix hashes to replica 3, but its load is 1,900 tokens > 2 × the mean 700 = 1,400. It went to the least loaded, replica 1 (100 tokens)."
+        );
+        let text = said(PolicyKind::PrefixAffinity, &[0; 4], settings);
+        assert!(text.contains("no mean to be above"), "{text}");
+        let unguarded = PolicySettings { max_imbalance: f64::INFINITY, ..settings };
+        let text = said(PolicyKind::PrefixAffinity, &[0, 0, 0, 9000], unguarded);
+        assert!(text.contains("no guard") && text.contains("9,000"), "{text}");
+    }
+
+    #[test]
+    fn a_large_fleet_is_not_listed() {
+        let text = said(PolicyKind::LeastTokens, &[7; 64], PolicySettings::default());
+        assert!(text.len() < 140, "{text}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The page: owns the state and the workers, and lays out the sections.
+
+use gloo_timers::callback::{Interval, Timeout};
+use wasm_bindgen::prelude::*;
+use yew::prelude::*;
+
+use super::crew::Crew;
+use super::reducible::Shared;
+use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
+use super::state::{Action, State};
+use super::dom;
+use crate::coldstart::Settings;
+
+/// How long the page waits for the next change of a control before it starts the race anew, in
+/// milliseconds.
+const SETTLE: u32 = 200;
+
+/// Renders the page into `#app`.
+pub fn start() {
+    console_error_panic_hook::set_once();
+    if let Some(root) = dom::document().get_element_by_id("app") {
+        yew::Renderer::<App>::with_root(root).render();
+    }
+}
+
+/// The whole page.
+#[component]
+fn App() -> Html {
+    let state = use_reducer_eq(|| {
+        let still = dom::prefers("(prefers-reduced-motion: reduce)");
+        Shared(State::open(&dom::query(), still).into())
+    });
+    let dispatch = {
+        let dispatcher = state.dispatcher();
+        use_callback((), move |action: Action, ()| dispatcher.dispatch(action))
+    };
+    let shared: Shared = (*state).clone();
+    use_workers(shared.clone(), dispatch.clone());
+    use_address(shared.query(), dispatch.clone());
+    let cold = use_state_eq(Settings::default);
+    let cold_changed = {
+        let setter = cold.setter();
+        use_callback((), move |settings: Settings, ()| setter.set(settings))
+    };
+    html! {
+        <>
+            <Opening />
+            <main id="main">
+                <Notices state={shared.clone()} dispatch={dispatch.clone()} />
+                <Race state={shared.clone()} dispatch={dispatch.clone()} />
+                <Results state={shared.clone()} />
+                <Controls state={shared.clone()} dispatch={dispatch.clone()} />
+                <Prices state={shared.clone()} dispatch={dispatch.clone()} />
+                <ColdStart settings={*cold} on_change={cold_changed} />
+                <Glossary />
+            </main>
+        </>
+    }
+}
+
+/// Keeps the workers at what the state wants, and an eye on them.
+#[hook]
+fn use_workers(state: Shared, dispatch: Callback<Action>) {
+    let crew = use_mut_ref(|| Crew::new(dispatch));
+    let wanted: Vec<Option<u32>> = (0..state.lanes.len()).map(|lane| state.wanted(lane)).collect();
+    let measuring = matches!(state.bench, super::state::Bench::Running(..));
+    {
+        let crew = crew.clone();
+        use_effect_with((wanted, state.paused, measuring), move |_| {
+            let wait = if crew.borrow().is_empty() { 0 } else { SETTLE };
+            let later = Timeout::new(wait, move || crew.borrow_mut().sync(&state));
+            move || drop(later)
+        });
+    }
+    use_effect_with((), move |()| {
+        let kill = {
+            let crew = crew.clone();
+            Closure::<dyn Fn(u32)>::new(move |lane: u32| crew.borrow().kill(lane as usize))
+        };
+        let _ = js_sys::Reflect::set(&dom::window(), &dom::KILL.into(), kill.as_ref());
+        let watch = Interval::new(1_000, move || crew.borrow().watch());
+        move || drop((watch, kill))
+    });
+}
+
+/// Keeps the address at the parameters in force, and takes them from it when it changes.
+#[hook]
+fn use_address(query: String, dispatch: Callback<Action>) {
+    use_effect_with(query, |query| dom::set_query(query));
+    use_effect_with((), move |()| {
+        let listen = |name: &'static str| {
+            let dispatch = dispatch.clone();
+            gloo_events::EventListener::new(&dom::window(), name, move |_| {
+                dispatch.emit(Action::Open(dom::query()));
+            })
+        };
+        let listeners = [listen("popstate"), listen("hashchange")];
+        move || drop(listeners)
+    });
+}

@@ -1,0 +1,83 @@
+//! Run, pause, restart, new seed, result, speed, cancel; and the scale of time.
+
+use wasm_bindgen::JsCast;
+use yew::prelude::*;
+
+use crate::params::param;
+use crate::ui::dom;
+use crate::ui::sections::Props;
+use crate::ui::state::Action;
+use crate::ui::words::time;
+
+/// Speeds on offer, as factors.
+const SPEEDS: [(&str, f64); 6] =
+    [("¼×", 0.25), ("½×", 0.5), ("1×", 1.0), ("2×", 2.0), ("4×", 4.0), ("16×", 16.0)];
+
+/// The buttons and the scale of time.
+#[component]
+pub fn Transport(props: &Props) -> Html {
+    let (state, dispatch) = (&props.state, &props.dispatch);
+    let on = |action: Action| dispatch.reform(move |_: MouseEvent| action.clone());
+    let run = match (state.paused, state.over()) {
+        (_, true) => ("Run again", Action::Play),
+        (true, _) => ("Run", Action::Play),
+        (false, _) if state.skip => ("Run", Action::Play),
+        _ => ("Pause", Action::Pause),
+    };
+    let new_seed = {
+        let dispatch = dispatch.clone();
+        Callback::from(move |_: MouseEvent| {
+            dispatch.emit(Action::Edit { key: "seed", text: dom::fresh_seed().to_string() });
+        })
+    };
+    let speed = {
+        let dispatch = dispatch.clone();
+        Callback::from(move |event: Event| {
+            let select = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlSelectElement>().ok());
+            if let Some(speed) = select.and_then(|s| s.value().parse().ok()) {
+                dispatch.emit(Action::Speed(speed));
+            }
+        })
+    };
+    // The scale in thousandths, since a range of picoseconds is beyond a slider.
+    let reach = state.reach().max(1);
+    let seek = {
+        let dispatch = dispatch.clone();
+        Callback::from(move |event: InputEvent| {
+            let input = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlInputElement>().ok());
+            if let Some(part) = input.map(|i| i.value_as_number()) {
+                dispatch.emit(Action::Seek((part / 1000.0 * reach as f64) as u64));
+            }
+        })
+    };
+    let part = (state.at as f64 / reach as f64 * 1000.0).min(1000.0);
+    let text = format!("{} of {}{}", time(state.at), if state.settled() { "" } else { "about " }, time(reach));
+    html! {
+        <div class="transport" role="group" aria-label="Race">
+            <div class="buttons">
+                <button type="button" class="primary" data-testid="play" onclick={on(run.1)}>{ run.0 }</button>
+                <button type="button" data-testid="skip" disabled={state.over()} onclick={on(Action::Skip)}>
+                    { "Show the result" }</button>
+                <button type="button" data-testid="restart" onclick={on(Action::Restart)}>{ "Restart, same seed" }</button>
+                <button type="button" data-testid="new-seed" onclick={new_seed}>{ "New seed" }</button>
+                <button type="button" data-testid="cancel" disabled={state.settled()} onclick={on(Action::Cancel)}>
+                    { "Cancel" }</button>
+                <label class="speed">{ "Speed " }
+                    <select onchange={speed} data-testid="speed">
+                        { for SPEEDS.into_iter().map(|(name, factor)| html! {
+                            <option value={factor.to_string()} selected={factor == state.speed}>{ name }</option>
+                        }) }
+                    </select>
+                </label>
+            </div>
+            <div class="scale">
+                <input type="range" min="0" max="1000" step="1" value={format!("{part:.0}")} oninput={seek}
+                    aria-label="simulated time" aria-valuetext={text.clone()} data-testid="time" />
+                <output class="clock" data-testid="clock">{ format!("simulated {text}") }
+                    <span class="quiet">{ if state.starved() { " · computing…" } else { "" } }</span>
+                </output>
+                <span class="quiet">{ format!("seed {}", param("seed").map_or_else(String::new, |p| p.get(&state.config))) }</span>
+            </div>
+        </div>
+    }
+}

@@ -1,0 +1,118 @@
+//! What the page and its workers say to each other, and the worker's side of it.
+//!
+//! One worker a policy. The page sends a [`Job`], the worker answers with [`Told`]. A job carries a
+//! configuration as a URL's query and nothing else: the worker draws the same trace from it. Every
+//! message names its run, so that what a run that was given up still says is not taken for news.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cost::calibrate::Calibration;
+use crate::policy::PolicyKind;
+use crate::sim::{Event, Summary};
+
+mod trend;
+#[cfg(target_arch = "wasm32")]
+mod bench;
+#[cfg(target_arch = "wasm32")]
+mod run;
+#[cfg(target_arch = "wasm32")]
+pub mod wire;
+
+#[cfg(target_arch = "wasm32")]
+pub use run::start;
+pub use trend::{Point, Trend};
+
+/// The most events of one run that are kept for the replay; the figures count all.
+pub const MAX_EVENTS: usize = 40_000;
+
+/// What the page asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Job {
+    /// Run a configuration under one policy.
+    Race {
+        /// The run's number.
+        run: u32,
+        /// The configuration, as a URL's query.
+        query: String,
+        /// Under which policy.
+        policy: PolicyKind,
+    },
+    /// Measure what TinyGPT's passes take on this machine.
+    Calibrate,
+    /// Stop between two steps.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Forget the run.
+    Stop,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Requests that have arrived.
+    pub arrived: u32,
+    /// Requests that were finished or refused.
+    pub finished: u32,
+    /// Requests there are.
+    pub of: u32,
+    /// Everything up to here has been computed, in picoseconds of simulated time.
+    pub at: u64,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Its figures.
+    pub summary: Summary,
+    /// The same with the configuration, as the command line writes it.
+    pub json: String,
+    /// Bytes of keys and values that were held at the end; zero without tensors.
+    pub kv_bytes: u64,
+    /// How long it took to compute, in seconds of this machine's time.
+    pub wall: f64,
+}
+
+/// What a worker says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Told {
+    /// It has loaded and listens.
+    Ready,
+    /// It has taken up a run.
+    Started {
+        /// The run's number.
+        run: u32,
+    },
+    /// It is alive and has come so far.
+    Slice {
+        /// The run's number.
+        run: u32,
+        /// How far.
+        progress: Progress,
+        /// What happened since the last slice.
+        events: Vec<Event>,
+        /// How the figures changed.
+        points: Vec<Point>,
+    },
+    /// A run is over.
+    Finished {
+        /// The run's number.
+        run: u32,
+        /// What came of it.
+        finished: Box<Finished>,
+    },
+    /// So many of so many measurements are done.
+    Measured {
+        /// Done.
+        done: u32,
+        /// Of.
+        of: u32,
+    },
+    /// The measurements, and the constants that explain them.
+    Calibrated(Box<Calibration>),
+    /// It cannot go on.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
