@@ -39,8 +39,7 @@ impl Experiment {
     /// The same with weights that were made before: they are the same in every experiment.
     pub fn reusing(config: Config, model: Option<SharedModel>) -> Experiment {
         let trace = Arc::new(config.generator().generate());
-        let model = (config.backend == BackendKind::TinyGpt)
-            .then(|| model.unwrap_or_else(|| random_model()));
+        let model = (config.backend == BackendKind::TinyGpt).then(|| model.unwrap_or_else(|| random_model()));
         Experiment { config, trace, source: None, model }
     }
 
@@ -51,8 +50,7 @@ impl Experiment {
 
     /// An experiment on a given trace.
     pub fn with_trace(config: Config, trace: Trace, source: Option<String>) -> Experiment {
-        let model = (config.backend == BackendKind::TinyGpt)
-            .then(random_model);
+        let model = (config.backend == BackendKind::TinyGpt).then(random_model);
         Experiment { config, trace: Arc::new(trace), source, model }
     }
 
@@ -102,8 +100,38 @@ impl Experiment {
         recorder
     }
 
+    /// Runs the trace under a policy without tensors, at its price: the same schedule in a
+    /// millisecond. It is written apart from [`run`](Experiment::run) so that a program that only
+    /// ever does this carries no tensor code.
+    pub fn run_priced(config: &Config, policy: PolicyKind) -> (Trace, Recorder) {
+        let trace = config.generator().generate();
+        let (limits, clock) = (config.limits(), Box::new(crate::sim::Modelled(config.cost.price())));
+        let replicas = (0..config.replicas).map(|i| Replica::new(i, limits, Box::new(Modelled))).collect();
+        let fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
+        let mut recorder = Recorder::new(config.replicas as usize, config.blocks as usize);
+        Simulation::new(fleet, &trace, config.sampling(), clock).run(|event| recorder.observe(&event));
+        (trace, recorder)
+    }
+
     /// The figures of a run.
     pub fn summary(&self, recorder: &Recorder) -> Summary {
         recorder.summary(&self.config.objectives(), &self.trace.tenants)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priced_run_is_the_modelled_backends() {
+        let config = Config { backend: BackendKind::Modelled, ..Config::default() };
+        let experiment = Experiment::new(config.clone());
+        for policy in PolicyKind::ALL {
+            let (trace, priced) = Experiment::run_priced(&config, policy);
+            let recorder = experiment.run(policy, experiment.modelled_clock());
+            assert_eq!(*experiment.trace, trace);
+            assert_eq!(experiment.summary(&priced), experiment.summary(&recorder));
+        }
     }
 }

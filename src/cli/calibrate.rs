@@ -43,7 +43,8 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
 }
 
 fn text(found: &Calibration) -> String {
-    let mut rows = vec![["pass", "tokens", "pairs", "ms", "priced at ms", "passes"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["pass", "tokens", "pairs", "ms", "priced at ms", "passes"].map(str::to_owned).to_vec()];
     for (name, samples, price) in
         [("prefill", &found.prefill, found.price.prefill), ("decode", &found.decode, found.price.decode)]
     {

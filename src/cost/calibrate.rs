@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{PiecePrice, StepPrice};
 use crate::engine::Piece;
-use crate::kv::store::KvStore;
 use crate::kv::BlockId;
+use crate::kv::store::KvStore;
 use crate::model::{Scratch, Slice, TinyGpt};
 use crate::trace::Token;
 

@@ -47,9 +47,14 @@ fn preferred(decision: &Decision) -> String {
             tokens(limit)
         ),
         (None, Some(0.0)) => {
-            format!("{hashed}, and with nothing in flight anywhere there is no mean to be above. So it went there.")
+            format!(
+                "{hashed}, and with nothing in flight anywhere there is no mean to be above. So it went there."
+            )
         }
-        _ => format!("{hashed}, and there is no guard: whatever its load ({} tokens), it goes there.", grouped(own)),
+        _ => format!(
+            "{hashed}, and there is no guard: whatever its load ({} tokens), it goes there.",
+            grouped(own)
+        ),
     }
 }
 

@@ -65,10 +65,8 @@ pub fn to_json(reports: &[Report]) -> String {
 /// Several arrays, each as [`to_json`] writes it, as the one array that it would have written of all
 /// of their reports: runs that came from different workers become one file.
 pub fn join_json<'a>(arrays: impl IntoIterator<Item = &'a str>) -> String {
-    let objects: Vec<&str> = arrays
-        .into_iter()
-        .filter_map(|array| array.strip_prefix("[\n")?.strip_suffix("\n]\n"))
-        .collect();
+    let objects: Vec<&str> =
+        arrays.into_iter().filter_map(|array| array.strip_prefix("[\n")?.strip_suffix("\n]\n")).collect();
     if objects.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", objects.join(",\n")) }
 }
 
@@ -87,8 +85,7 @@ mod tests {
                 Report::new(&experiment, policy, experiment.summary(&recorder))
             })
             .collect();
-        let single: Vec<String> =
-            reports.iter().map(|r| to_json(std::slice::from_ref(r))).collect();
+        let single: Vec<String> = reports.iter().map(|r| to_json(std::slice::from_ref(r))).collect();
         assert_eq!(join_json(single.iter().map(String::as_str)), to_json(&reports));
         assert_eq!(join_json([]), to_json(&[]));
     }

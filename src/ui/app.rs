@@ -5,10 +5,10 @@ use wasm_bindgen::prelude::*;
 use yew::prelude::*;
 
 use super::crew::Crew;
+use super::dom;
 use super::reducible::Shared;
 use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
 use super::state::{Action, State};
-use super::dom;
 use crate::coldstart::Settings;
 
 /// How long the page waits for the next change of a control before it starts the race anew, in

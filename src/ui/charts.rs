@@ -20,7 +20,9 @@ struct Figure {
 
 const FIGURES: [Figure; 3] = [
     Figure { title: "Reuse", axis: ("prompt tokens found cached", "", Format::Percent), value: |p| p.reuse },
-    Figure { title: "Imbalance", axis: ("busiest ÷ even share", "", Format::Number), value: |p| p.imbalance },
+    Figure {
+        title: "Imbalance", axis: ("busiest ÷ even share", "", Format::Number), value: |p| p.imbalance
+    },
     Figure {
         title: "Goodput",
         axis: ("good requests a second", "1/s", Format::Number),

@@ -172,7 +172,9 @@ impl Crew {
         );
         match &self.bench {
             Some(hand) => hand.ask(Job::Calibrate),
-            None => self.dispatch.emit(Action::Bench(Bench::Failed("This browser starts no workers.".into()))),
+            None => {
+                self.dispatch.emit(Action::Bench(Bench::Failed("This browser starts no workers.".into())))
+            }
         }
     }
 

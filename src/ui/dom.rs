@@ -41,7 +41,8 @@ pub fn set_query(query: &str) {
         && let Ok(history) = window().history()
     {
         // A page opened from a file may not; then the address stays as it is.
-        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&format!("{path}{mark}{query}{hash}")));
+        let _ =
+            history.replace_state_with_url(&JsValue::NULL, "", Some(&format!("{path}{mark}{query}{hash}")));
     }
 }
 
@@ -123,7 +124,8 @@ pub fn use_visible(node: NodeRef) -> bool {
         use_effect_with(node, move |node| {
             let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
                 if let Some(entry) = entries.iter().last() {
-                    visible.set(entry.unchecked_into::<web_sys::IntersectionObserverEntry>().is_intersecting());
+                    visible
+                        .set(entry.unchecked_into::<web_sys::IntersectionObserverEntry>().is_intersecting());
                 }
             });
             let observer = web_sys::IntersectionObserver::new(seen.as_ref().unchecked_ref()).ok();

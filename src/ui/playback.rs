@@ -338,7 +338,14 @@ mod tests {
     /// Loads that a policy saw are those that the picture shows, all through a run with preemptions.
     #[test]
     fn the_picture_is_what_the_router_saw() {
-        let config = Config { blocks: 70, requests: 60, rate: 20.0, output_min: 100, output_max: 200, ..Config::default() };
+        let config = Config {
+            blocks: 70,
+            requests: 60,
+            rate: 20.0,
+            output_min: 100,
+            output_max: 200,
+            ..Config::default()
+        };
         let (log, _) = log(&config, PolicyKind::LeastTokens, 64);
         let mut fold = Fold::new(4, 70);
         let events: Vec<Event> = log.iter().cloned().collect();

@@ -9,7 +9,7 @@ use super::playback::{Chunks, Log};
 use crate::cost::calibrate::Calibration;
 use crate::engine::RequestId;
 use crate::experiment::Experiment;
-use crate::params::{BackendKind, ClockKind, Config, from_query, param, to_query};
+use crate::params::{ClockKind, Config, from_query, param, to_query};
 use crate::policy::PolicyKind;
 use crate::units::PICOS_PER_SECOND;
 use crate::worker::{Finished, MAX_EVENTS, Point, Progress, Told};
@@ -207,8 +207,8 @@ impl State {
     pub fn wanted(&self, lane: usize) -> Option<u32> {
         let own = self.lanes.get(lane)?;
         // Side by side, stop-watches would measure how the workers hinder each other.
-        let in_turn = self.config.clock == ClockKind::Modelled
-            || self.lanes[..lane].iter().all(Lane::settled);
+        let in_turn =
+            self.config.clock == ClockKind::Modelled || self.lanes[..lane].iter().all(Lane::settled);
         (!own.settled() && in_turn).then_some(own.run)
     }
 
@@ -418,10 +418,9 @@ fn span(config: &Config) -> u64 {
     if config.requests > 400 {
         return arrivals as u64;
     }
-    let experiment = Experiment::new(Config { backend: BackendKind::Modelled, ..config.clone() });
     let spans = config.policy.iter().map(|&policy| {
-        let recorder = experiment.run(policy, experiment.modelled_clock());
-        (experiment.summary(&recorder).span * PICOS_PER_SECOND as f64) as u64
+        let (_, recorder) = Experiment::run_priced(config, policy);
+        recorder.records().filter_map(|record| record.finished()).map(|end| end.0).max().unwrap_or(0)
     });
     spans.max().unwrap_or(arrivals as u64)
 }
@@ -429,6 +428,7 @@ fn span(config: &Config) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::BackendKind;
     use crate::sim::Event;
     use crate::worker::Trend;
 

@@ -50,8 +50,9 @@ pub fn request_label(request: u32, tenant: Option<u32>, prompt: u32) -> String {
 /// What has become of a request so far, as short sentences.
 pub fn life(record: &Record) -> Vec<String> {
     let mut told = vec![format!("Arrived at {}.", time(record.arrival))];
-    let Outcome::Served { admitted, cached, first_token, finished, generated, preemptions, recomputed, .. } =
-        record.outcome
+    let Outcome::Served {
+        admitted, cached, first_token, finished, generated, preemptions, recomputed, ..
+    } = record.outcome
     else {
         told.push("It was refused: it can never be served.".into());
         return told;

@@ -10,11 +10,11 @@ use crate::cost::calibrate::Calibration;
 use crate::policy::PolicyKind;
 use crate::sim::{Event, Summary};
 
-mod trend;
 #[cfg(target_arch = "wasm32")]
 mod bench;
 #[cfg(target_arch = "wasm32")]
 mod run;
+mod trend;
 #[cfg(target_arch = "wasm32")]
 pub mod wire;
 

@@ -67,8 +67,7 @@ impl Trend {
                 *own += 1;
                 self.most = self.most.max(*own);
                 self.routed += 1;
-                let open =
-                    Open { arrival: event.time(), prompt: arrival.prompt, first: None, generated: 0 };
+                let open = Open { arrival: event.time(), prompt: arrival.prompt, first: None, generated: 0 };
                 self.open.insert(arrival.request, open);
             }
             What::Rejected { .. } => {}

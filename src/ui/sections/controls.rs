@@ -10,8 +10,20 @@ use crate::ui::widgets::{Field, Mark};
 
 /// What most readers will want to change.
 const COMMON: [&str; 14] = [
-    "requests", "rate", "tenants", "skew", "replicas", "blocks", "max_batch", "devices", "prefix_length",
-    "max_imbalance", "slo_ttft", "slo_itl", "clock", "seed",
+    "requests",
+    "rate",
+    "tenants",
+    "skew",
+    "replicas",
+    "blocks",
+    "max_batch",
+    "devices",
+    "prefix_length",
+    "max_imbalance",
+    "slo_ttft",
+    "slo_itl",
+    "clock",
+    "seed",
 ];
 
 /// The section.
@@ -80,7 +92,8 @@ fn policies(props: &Props) -> Html {
             .map(PolicyKind::name)
             .collect();
         let text = next.join(",");
-        let toggle = props.dispatch.reform(move |_: Event| Action::Edit { key: "policy", text: text.clone() });
+        let toggle =
+            props.dispatch.reform(move |_: Event| Action::Edit { key: "policy", text: text.clone() });
         html! {
             <label class="tick"><input type="checkbox" checked={on} disabled={on && chosen.len() == 1} onchange={toggle}
                 data-testid={format!("policy-{}", policy.name())} /><Mark {policy} />{ policy.name() }</label>

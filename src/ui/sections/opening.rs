@@ -4,7 +4,7 @@
 use yew::prelude::*;
 
 use crate::experiment::Experiment;
-use crate::params::{BackendKind, Config};
+use crate::params::Config;
 use crate::policy::PolicyKind;
 use crate::sim::Outcome;
 use crate::ui::widgets::Mark;
@@ -17,9 +17,9 @@ struct Dot {
 }
 
 /// For each replica, what it was sent, in order of arrival.
-fn rows(experiment: &Experiment, policy: PolicyKind) -> Vec<Vec<Dot>> {
-    let recorder = experiment.run(policy, experiment.modelled_clock());
-    let mut rows: Vec<Vec<Dot>> = (0..experiment.config.replicas).map(|_| Vec::new()).collect();
+fn rows(config: &Config, policy: PolicyKind) -> Vec<Vec<Dot>> {
+    let (_, recorder) = Experiment::run_priced(config, policy);
+    let mut rows: Vec<Vec<Dot>> = (0..config.replicas).map(|_| Vec::new()).collect();
     for record in recorder.records() {
         if let Outcome::Served { replica, cached, .. } = record.outcome {
             rows[replica as usize].push(Dot { tenant: record.tenant, warm: cached > 0 });
@@ -35,7 +35,11 @@ fn picture(policy: PolicyKind, rows: &[Vec<Dot>]) -> Html {
     let caption = format!("computes a system prompt from nothing for {cold} of {of} requests");
     let dots = rows.iter().enumerate().flat_map(|(y, row)| {
         row.iter().enumerate().map(move |(x, dot)| {
-            let class = classes!("dot", if dot.warm { "warm" } else { "cold" }, format!("t{}", colour_of(dot.tenant)));
+            let class = classes!(
+                "dot",
+                if dot.warm { "warm" } else { "cold" },
+                format!("t{}", colour_of(dot.tenant))
+            );
             let (cx, cy) = (70 + x * 26, 16 + y * 30);
             html! {
                 <g {class}>
@@ -63,9 +67,9 @@ fn picture(policy: PolicyKind, rows: &[Vec<Dot>]) -> Html {
 #[component]
 pub fn Opening() -> Html {
     let pictures = use_memo((), |()| {
-        let experiment = Experiment::new(Config { backend: BackendKind::Modelled, ..Config::default() });
+        let config = Config::default();
         [PolicyKind::RoundRobin, PolicyKind::PrefixAffinity]
-            .map(|policy| picture(policy, &rows(&experiment, policy)))
+            .map(|policy| picture(policy, &rows(&config, policy)))
     });
     html! {
         <header class="opening">

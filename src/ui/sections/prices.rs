@@ -9,7 +9,9 @@ use crate::ui::words::seconds;
 
 fn price_row(name: &str, price: StepPrice) -> Html {
     let cell = |picos: u64| html! { <td>{ seconds(picos as f64 / 1e12) }</td> };
-    let cells = |p: PiecePrice| [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.1} ns", p.per_pair as f64 / 1e3) }</td> }];
+    let cells = |p: PiecePrice| {
+        [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.1} ns", p.per_pair as f64 / 1e3) }</td> }]
+    };
     html! {
         <tr><th scope="row">{ name.to_owned() }</th>{ for cells(price.prefill) }{ for cells(price.decode) }</tr>
     }
@@ -61,11 +63,15 @@ fn outcome(props: &Props) -> Html {
             <span class="quiet" data-testid="bench"><progress max={of.max(&1).to_string()} value={done.to_string()}
                 aria-label="measurements"></progress>{ format!(" {done} of {of} measurements") }</span>
         },
-        Bench::Failed(why) => html! { <span class="dead" role="alert" data-testid="bench">{ format!("Could not be measured: {why}") }</span> },
+        Bench::Failed(why) => {
+            html! { <span class="dead" role="alert" data-testid="bench">{ format!("Could not be measured: {why}") }</span> }
+        }
         Bench::Done(found) => {
             let cost = Cost::Custom(found.price);
             let used = props.state.config.cost == cost;
-            let apply = props.dispatch.reform(move |_: MouseEvent| Action::Edit { key: "cost", text: cost.to_string() });
+            let apply = props
+                .dispatch
+                .reform(move |_: MouseEvent| Action::Edit { key: "cost", text: cost.to_string() });
             html! {
                 <>
                     <button type="button" onclick={apply} disabled={used} data-testid="use-prices">{ "Use these prices" }</button>

@@ -49,9 +49,12 @@ pub fn Race(props: &Props) -> Html {
     let folds: Rc<RefCell<Vec<Folded>>> = use_mut_ref(Vec::new);
     fold_to(&mut folds.borrow_mut(), state);
     let folds = folds.borrow();
-    let columns = state.lanes.iter().zip(folds.iter()).enumerate().map(|(index, (lane, folded))| {
-        column(props, index, lane, &folded.fold, *all)
-    });
+    let columns = state
+        .lanes
+        .iter()
+        .zip(folds.iter())
+        .enumerate()
+        .map(|(index, (lane, folded))| column(props, index, lane, &folded.fold, *all));
     let more = {
         let all = all.clone();
         Callback::from(move |_: MouseEvent| all.set(!*all))

@@ -39,9 +39,10 @@ fn table(state: &State) -> Html {
                 </td>
             },
         });
-        let spread = at.map_or_else(|| "…".into(), |at| {
-            summaries[at].assignments.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
-        });
+        let spread = at.map_or_else(
+            || "…".into(),
+            |at| summaries[at].assignments.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
+        );
         html! {
             <tr data-testid={format!("row-{}", policy.name())}>
                 <th scope="row"><Mark {policy} />{ policy.name() }</th>
@@ -73,7 +74,9 @@ fn table(state: &State) -> Html {
 fn conditions(config: &Config) -> String {
     let get = |key: &str| crate::params::param(key).map_or_else(String::new, |p| p.get(config));
     let model = match config.backend {
-        crate::params::BackendKind::TinyGpt => "TinyGPT, 5,838,080 parameters with random weights, computed in this page",
+        crate::params::BackendKind::TinyGpt => {
+            "TinyGPT, 5,838,080 parameters with random weights, computed in this page"
+        }
         crate::params::BackendKind::Modelled => "no tensors, the scheduler alone",
     };
     let priced = match config.clock {
@@ -82,7 +85,14 @@ fn conditions(config: &Config) -> String {
     };
     format!(
         "{model}; {priced}; {} replicas on {} devices; {} requests of {} tenants at {} a second; good means TTFT ≤ {} s and ITL ≤ {} s; seed {}.",
-        config.replicas, get("devices"), config.requests, config.tenants, config.rate, config.slo_ttft, config.slo_itl, config.seed
+        config.replicas,
+        get("devices"),
+        config.requests,
+        config.tenants,
+        config.rate,
+        config.slo_ttft,
+        config.slo_itl,
+        config.seed
     )
 }
 
@@ -120,7 +130,8 @@ pub fn Results(props: &ResultsProps) -> Html {
     let complete = shown.len() == state.lanes.len() && !shown.is_empty();
     let said = if state.over() && complete { verdict(&shown) } else { String::new() };
     let config = state.config.clone();
-    let copy_link = Callback::from(|_: MouseEvent| dom::copy(&dom::window().location().href().unwrap_or_default()));
+    let copy_link =
+        Callback::from(|_: MouseEvent| dom::copy(&dom::window().location().href().unwrap_or_default()));
     let copy_command = Callback::from(move |_: MouseEvent| dom::copy(&command(&config)));
     let save = {
         let state = props.state.clone();

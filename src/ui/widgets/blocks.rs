@@ -44,8 +44,7 @@ pub fn Blocks(props: &Props) -> Html {
             BlockState::Cached => 1,
             BlockState::Held => 2,
         };
-        let (state, tenant) =
-            group.iter().copied().max_by_key(|(state, _)| rank(*state)).unwrap_or_default();
+        let (state, tenant) = group.iter().copied().max_by_key(|(state, _)| rank(*state)).unwrap_or_default();
         let path = match state {
             BlockState::Free => &mut free,
             BlockState::Cached => &mut looks[colour_of(tenant)][0],
@@ -55,8 +54,12 @@ pub fn Blocks(props: &Props) -> Html {
         write!(path, "M{x} {y}h4v4h-4z").expect("a text takes all that is written");
     }
     let rows = cells.div_ceil(COLUMNS);
-    let label = format!("{} of {all} KV blocks held, {} cached, {} free", props.held, props.cached,
-        all as u32 - props.held - props.cached);
+    let label = format!(
+        "{} of {all} KV blocks held, {} cached, {} free",
+        props.held,
+        props.cached,
+        all as u32 - props.held - props.cached
+    );
     html! {
         <figure class="blocks">
             <svg viewBox={format!("0 0 {} {}", COLUMNS * 5 - 1, rows * 5 - 1)} role="img" aria-label={label}

@@ -92,7 +92,8 @@ pub fn Column(props: &Props) -> Html {
     let (focused, onfocusin, onfocusout) = use_focus_within();
     use_effect(move || {
         // A request that goes on to its next stage is drawn anew there: the focus follows it.
-        if focused.get() && nobody_is_focused()
+        if focused.get()
+            && nobody_is_focused()
             && let Some(request) = shown
         {
             focus(lane, request);
@@ -166,7 +167,11 @@ fn status(props: &Props) -> Html {
 }
 
 fn kv(bytes: u64) -> String {
-    if bytes == 0 { String::new() } else { format!(", {:.1} MiB of keys and values", bytes as f64 / 1_048_576.0) }
+    if bytes == 0 {
+        String::new()
+    } else {
+        format!(", {:.1} MiB of keys and values", bytes as f64 / 1_048_576.0)
+    }
 }
 
 /// Focuses a request of a lane once it has been drawn.

@@ -51,7 +51,8 @@ pub fn Transport(props: &Props) -> Html {
         })
     };
     let part = (state.at as f64 / reach as f64 * 1000.0).min(1000.0);
-    let text = format!("{} of {}{}", time(state.at), if state.settled() { "" } else { "about " }, time(reach));
+    let text =
+        format!("{} of {}{}", time(state.at), if state.settled() { "" } else { "about " }, time(reach));
     html! {
         <div class="transport" role="group" aria-label="Race">
             <div class="buttons">
