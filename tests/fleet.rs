@@ -1,5 +1,6 @@
 //! Fleets as wholes: one replica is its bare engine, tensors and prices make the same decisions,
 //! and the default preset shows what the chapter shows.
+#![cfg(not(target_arch = "wasm32"))]
 
 use warmroute::engine::Engine;
 use warmroute::experiment::Experiment;
