@@ -26,9 +26,14 @@ pub fn pairs(query: &str) -> Vec<(String, String)> {
 /// The configuration of a query (with or without `?`), and what in it was not understood: that is
 /// left at its default.
 pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
+    from_pairs(pairs(query))
+}
+
+/// The same of keys and values.
+pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
     let mut problems = Vec::new();
-    for (key, value) in pairs(query) {
+    for (key, value) in pairs {
         match param(&key) {
             Some(param) => problems.extend(param.set(&mut config, &value).err()),
             None => {

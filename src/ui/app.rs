@@ -9,7 +9,6 @@ use super::dom;
 use super::reducible::Shared;
 use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
 use super::state::{Action, State};
-use crate::coldstart::Settings;
 
 /// How long the page waits for the next change of a control before it starts the race anew, in
 /// milliseconds.
@@ -37,11 +36,7 @@ fn App() -> Html {
     let shared: Shared = (*state).clone();
     use_workers(shared.clone(), dispatch.clone());
     use_address(shared.query(), dispatch.clone());
-    let cold = use_state_eq(Settings::default);
-    let cold_changed = {
-        let setter = cold.setter();
-        use_callback((), move |settings: Settings, ()| setter.set(settings))
-    };
+    let cold_changed = dispatch.reform(Action::Cold);
     html! {
         <>
             <Opening />
@@ -51,7 +46,7 @@ fn App() -> Html {
                 <Results state={shared.clone()} />
                 <Controls state={shared.clone()} dispatch={dispatch.clone()} />
                 <Prices state={shared.clone()} dispatch={dispatch.clone()} />
-                <ColdStart settings={*cold} on_change={cold_changed} />
+                <ColdStart settings={state.cold} on_change={cold_changed} />
                 <Glossary />
             </main>
         </>

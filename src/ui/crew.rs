@@ -151,7 +151,7 @@ impl Crew {
         if hand.given != Some(run) {
             hand.given = Some(run);
             hand.paused = false;
-            hand.ask(Job::Race { run, query: state.query(), policy: state.lanes[lane].policy });
+            hand.ask(Job::Race { run, query: state.race_query(), policy: state.lanes[lane].policy });
         }
         if hand.paused != state.paused {
             hand.paused = state.paused;

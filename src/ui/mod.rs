@@ -1,5 +1,6 @@
 //! The page. State and replay are plain Rust, tested natively; everything else here is for wasm32.
 
+pub mod address;
 pub mod charts;
 pub mod playback;
 pub mod state;

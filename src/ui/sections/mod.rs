@@ -3,6 +3,7 @@
 pub mod cold_start;
 mod cold_start_control;
 mod controls;
+mod fit;
 mod glossary;
 mod notices;
 mod opening;

@@ -3,6 +3,7 @@
 use yew::prelude::*;
 
 use super::Props;
+use super::fit::Fit;
 use crate::cost::{CHAPTER_CPU, Cost, PiecePrice, StepPrice, TINYGPT_WASM};
 use crate::ui::state::{Action, Bench};
 use crate::ui::words::seconds;
@@ -52,6 +53,7 @@ pub fn Prices(props: &Props) -> Html {
                 <button type="button" disabled={running} onclick={measure} data-testid="measure">{ "Measure this machine" }</button>
                 { outcome(props) }
             </div>
+            <Fit />
         </section>
     }
 }
