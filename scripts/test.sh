@@ -24,7 +24,7 @@ tally() {
 }
 
 # run LABEL COMMAND…: shows the output and adds up its results. A step that fails with no failed test, or that
-# passes with no test at all where one is expected, is broken, and counts as one failure.
+# passes with no test at all where one is expected, or skips a file that is not for a browser, is broken, and counts as one failure.
 run() {
   local label=$1 out status=0 began=$SECONDS p=0 f=0 i=0 sums
   shift
@@ -33,6 +33,7 @@ run() {
   "$@" 2>&1 | tee "$out" || status=$?
   say "$label: $((SECONDS - began)) s"
   sums=$(tally <"$out")
+  if grep -q '^This test suite is only configured to run in' "$out"; then status=1; fi
   rm -f "$out"
   read -r p f i <<<"${sums:-0 0 0}"
   passed=$((passed + p)) failed=$((failed + f)) ignored=$((ignored + i))

@@ -4,6 +4,9 @@ use warmroute::engine::sampling::{Sampling, sample};
 use warmroute::kv::store::KvStore;
 use warmroute::model::{ModelConfig, Scratch, Slice, TinyGpt, Token};
 
+#[cfg(target_arch = "wasm32")]
+wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
+
 /// FNV-1a over the bits of what TinyGPT computes from a few prompts.
 const CHECKSUM: u64 = 0xc91d2d35c80b9a1a;
 /// The tokens drawn after them.
