@@ -39,7 +39,7 @@ impl Experiment {
     /// The same with weights that were made before: they are the same in every experiment.
     pub fn reusing(config: Config, model: Option<SharedModel>) -> Experiment {
         let trace = Arc::new(config.generator().generate());
-        let model = (config.backend == BackendKind::TinyGpt).then(|| model.unwrap_or_else(|| random_model()));
+        let model = (config.backend == BackendKind::TinyGpt).then(|| model.unwrap_or_else(random_model));
         Experiment { config, trace, source: None, model }
     }
 

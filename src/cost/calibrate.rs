@@ -220,13 +220,10 @@ fn solve(samples: &[Sample], columns: &[usize], row: impl Fn(&Sample) -> [f64; 3
         if matrix[at][at].abs() < 1e-12 {
             return None;
         }
-        for other in 0..n {
-            if other != at {
-                let factor = matrix[other][at] / matrix[at][at];
-                for k in at..=n {
-                    matrix[other][k] -= factor * matrix[at][k];
-                }
-            }
+        let pivot = matrix[at].clone();
+        for (_, row) in matrix.iter_mut().enumerate().filter(|(other, _)| *other != at) {
+            let factor = row[at] / pivot[at];
+            row.iter_mut().zip(&pivot).skip(at).for_each(|(own, other)| *own -= factor * other);
         }
     }
     let mut solution = [0.0; 3];
