@@ -4,7 +4,7 @@
 //! `cargo run --release --example fit_chapter_cpu` (add `check` to print the fit of the preset
 //! without searching).
 
-use warmroute::chapter::{PUBLISHED, distance, look_alikes, rows_at, spread};
+use warmroute::chapter::{LOOK_ALIKES, PUBLISHED, distance, look_alikes, rows_at, spread};
 use warmroute::cost::{CHAPTER_CPU, PiecePrice, StepPrice};
 use warmroute::experiment::Experiment;
 use warmroute::trace::generate::Draw;
@@ -66,7 +66,7 @@ fn print(price: &StepPrice, experiments: &[Experiment]) {
 }
 
 fn main() {
-    let experiments = look_alikes(24, 1000);
+    let experiments = look_alikes(LOOK_ALIKES.0, LOOK_ALIKES.1);
     if std::env::args().any(|arg| arg == "check") {
         return print(&CHAPTER_CPU, &experiments);
     }

@@ -71,6 +71,44 @@ pub const PUBLISHED: [Row; 3] = [
     },
 ];
 
+/// What [`rows_at`] gives for the preset [`CHAPTER_CPU`](crate::cost::CHAPTER_CPU), rounded as it is
+/// shown; a test computes it again.
+pub const FITTED: [Row; 3] = [
+    Row {
+        policy: PolicyKind::RoundRobin,
+        ttft_p50: 0.4119,
+        ttft_p95: 0.7497,
+        itl_p50: 0.1426,
+        tokens_per_second: 93.7,
+        goodput: 0.09,
+        reuse: 0.236,
+        imbalance: 1.0,
+    },
+    Row {
+        policy: PolicyKind::LeastTokens,
+        ttft_p50: 0.3652,
+        ttft_p95: 0.6202,
+        itl_p50: 0.1352,
+        tokens_per_second: 98.0,
+        goodput: 0.08,
+        reuse: 0.313,
+        imbalance: 1.0,
+    },
+    Row {
+        policy: PolicyKind::PrefixAffinity,
+        ttft_p50: 0.1186,
+        ttft_p95: 0.3623,
+        itl_p50: 0.0862,
+        tokens_per_second: 126.4,
+        goodput: 0.83,
+        reuse: 0.629,
+        imbalance: 1.5,
+    },
+];
+
+/// How many look-alikes the fit takes, and from how many seeds.
+pub const LOOK_ALIKES: (usize, u64) = (24, 1000);
+
 /// Traces of the chapter's shape that resemble the published one: of seeds `0..from`, the `count`
 /// whose reuse under round-robin and under unguarded prefix-affinity is nearest to the published
 /// 23.5 % and 70.9 %.
@@ -256,8 +294,21 @@ mod tests {
     }
 
     #[test]
-    fn the_preset_is_a_local_optimum_of_the_fit() {
-        let experiments = look_alikes(24, 1000);
+    fn the_shown_fit_is_the_presets_and_a_local_optimum() {
+        let experiments = look_alikes(LOOK_ALIKES.0, LOOK_ALIKES.1);
+        for (ours, shown) in rows_at(&CHAPTER_CPU, &experiments).iter().zip(&FITTED) {
+            let close = |value: f64, shown: f64, step: f64| {
+                assert!((value - shown).abs() <= 0.51 * step, "{value} is shown as {shown}");
+            };
+            assert_eq!(ours.policy, shown.policy);
+            close(ours.ttft_p50, shown.ttft_p50, 1e-4);
+            close(ours.ttft_p95, shown.ttft_p95, 1e-4);
+            close(ours.itl_p50, shown.itl_p50, 1e-4);
+            close(ours.tokens_per_second, shown.tokens_per_second, 0.1);
+            close(ours.goodput, shown.goodput, 0.01);
+            close(ours.reuse, shown.reuse, 1e-3);
+            close(ours.imbalance, shown.imbalance, 0.01);
+        }
         let spread = spread(&CHAPTER_CPU, &experiments);
         let at = |factor: f64| {
             let scale = |x: u64| (x as f64 * factor) as u64;

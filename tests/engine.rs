@@ -1,5 +1,6 @@
 //! The replica under random workloads in tiny pools: every request finishes, every block is
 //! accounted for, and no output depends on caching, batching or preemption.
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Fleets as wholes: one replica is its bare engine, tensors and prices make the same decisions,
 //! and the default preset shows what the chapter shows.
+#![cfg(not(target_arch = "wasm32"))]
 
 use warmroute::engine::Engine;
 use warmroute::experiment::Experiment;
@@ -36,7 +37,7 @@ fn log<E: Engine>(experiment: &Experiment, engine: E) -> (Vec<Event>, Vec<Record
 #[test]
 fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
     // Tight enough to preempt and to evict.
-    let config = Config { replicas: 1, blocks: 70, requests: 60, rate: 20.0, ..Config::default() };
+    let config = Config { replicas: 1, blocks: 36, requests: 60, rate: 20.0, ..Config::default() };
     for devices in [Devices::Shared, Devices::Separate] {
         let experiment = modelled(Config { devices, ..config.clone() });
         let bare = log(&experiment, experiment.replica(0));
@@ -54,7 +55,8 @@ fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
 
 #[test]
 fn tensors_and_prices_make_the_same_run() {
-    let config = Config { requests: 8, repeat: 1, blocks: 24, rate: 40.0, ..Config::default() };
+    let config =
+        Config { requests: 6, repeat: 1, output_max: 20, blocks: 18, rate: 40.0, ..Config::default() };
     let priced = modelled(config.clone());
     let computed = Experiment::new(config);
     for policy in PolicyKind::ALL {

@@ -1,6 +1,6 @@
 # The Rust toolchain and its wasm32 target. Sourced, after common.sh.
 # The ordinary way is rustup. Where rustup's servers cannot be reached, Debian's rustc serves, with a
-# wasm std built here from Debian's own source: see wasm_from_debian.
+# wasm std built here from Debian's own source: see wasm_from_debian. WARMROUTE_DEBIAN_RUST=1 chooses that way.
 # shellcheck shell=bash
 
 TARGET=wasm32-unknown-unknown
@@ -9,6 +9,7 @@ DEBIAN_RUST=(rustc-web cargo-web rust-web-src rust-web-clippy rustfmt-web lld-22
 
 setup_rust() {
   ensure "a C linker" linker_works install_linker
+  if [ -n "${WARMROUTE_DEBIAN_RUST:-}" ]; then ensure "Debian's Rust" using_debian_rust use_debian_rust; fi
   ensure "Rust, $RUST_VERSION or newer" rust_works install_rust
   ensure "the wasm32 target" wasm_works install_wasm
   ensure "rustfmt and clippy" components_work install_components
@@ -22,7 +23,7 @@ rust_works() {
   have cargo && at_least "$RUST_VERSION" "$(cd "$ROOT" && rustc --version | awk '{ print $2 }')"
 }
 install_rust() {
-  if [ -z "${WARMROUTE_DEBIAN_RUST:-}" ] && have rustup; then
+  if have rustup; then
     limit 600 rustup toolchain install stable --profile minimal --no-self-update &&
       (cd "$ROOT" && rustup override set stable) && rust_works && return
   fi
@@ -53,7 +54,7 @@ RUST
 )
 
 install_wasm() {
-  if [ -z "${WARMROUTE_DEBIAN_RUST:-}" ] && have rustup && ! using_debian_rust; then
+  if have rustup && ! using_debian_rust; then
     # A damaged target counts as installed: it is taken away first.
     (cd "$ROOT" && limit 60 rustup target remove $TARGET >/dev/null 2>&1) || true
     (cd "$ROOT" && limit 180 rustup target add $TARGET) && wasm_works >/dev/null 2>&1 && return

@@ -140,6 +140,7 @@ impl Replica {
                     self.running[at].blocks.push(id);
                 }
                 None => {
+                    self.stats.peak_held = self.pool.held() as u64;
                     let mut newest = self.running.pop().expect("the one that needs a block is running");
                     self.pool.release(&newest.blocks, self.stats.steps);
                     newest.blocks.clear();

@@ -222,7 +222,7 @@ mod tests {
             let count = weights.len() as f64;
             let mean = weights.iter().map(|w| f64::from(*w)).sum::<f64>() / count;
             let deviation =
-                (weights.iter().map(|w| libm::pow(f64::from(*w), 2.0)).sum::<f64>() / count).sqrt();
+                (weights.iter().map(|w| f64::from(*w) * f64::from(*w)).sum::<f64>() / count).sqrt();
             assert!((deviation / want - 1.0).abs() < 0.02, "{role:?}: {deviation} against {want}");
             assert!(mean.abs() < 5.0 * want / count.sqrt(), "{role:?}: mean {mean}");
         }

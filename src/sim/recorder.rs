@@ -64,16 +64,22 @@ impl Record {
         }
     }
 
-    /// Seconds a token after the first, once finished; a request of one token has none.
-    pub fn itl(&self) -> Option<f64> {
+    /// From the first token to the last, and the tokens that came after the first, once finished; a
+    /// request of one token has none.
+    pub fn after_first(&self) -> Option<(Span, u32)> {
         match self.outcome {
             Outcome::Served { first_token: Some(first), finished: Some(end), generated, .. }
                 if generated > 1 =>
             {
-                Some(Time(end).since(Time(first)).seconds() / f64::from(generated - 1))
+                Some((Time(end).since(Time(first)), generated - 1))
             }
             _ => None,
         }
+    }
+
+    /// Seconds a token after the first, once finished; a request of one token has none.
+    pub fn itl(&self) -> Option<f64> {
+        self.after_first().map(|(span, tokens)| span.seconds() / f64::from(tokens))
     }
 
     /// When it was finished.
@@ -160,7 +166,9 @@ impl Recorder {
             }
             What::StepStarted { start, .. } => {
                 self.evictions += u64::from(start.evicted);
-                self.peak_held = self.peak_held.max(start.held);
+                // Nobody is preempted while a block is left, so that pool was full a moment before.
+                let held = if start.preempted.is_empty() { start.held } else { self.pool };
+                self.peak_held = self.peak_held.max(held);
                 for &request in &start.preempted {
                     self.preemptions += 1;
                     if let Outcome::Served { preemptions, .. } = self.outcome(request) {

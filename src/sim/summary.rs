@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outcome, Record, Recorder};
 use crate::engine::{Rejection, RequestId};
 use crate::trace::TenantName;
+use crate::units::Span;
 
 /// What a request must meet to count as good.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,9 +20,15 @@ impl Objectives {
     /// Whether a finished request met both. One of a single token has no ITL and meets that.
     pub fn met_by(&self, record: &Record) -> bool {
         record.finished().is_some()
-            && record.ttft().is_some_and(|ttft| ttft.seconds() <= self.ttft)
-            && record.itl().is_none_or(|itl| itl <= self.itl)
+            && record.ttft().is_some_and(|ttft| within(ttft, self.ttft, 1))
+            && record.after_first().is_none_or(|(span, tokens)| within(span, self.itl, tokens))
     }
+}
+
+/// Whether so many tokens took at most so many seconds each. In whole picoseconds: dividing seconds
+/// would round some requests that are just in time to late. What the clock cannot hold is no limit.
+fn within(span: Span, seconds: f64, tokens: u32) -> bool {
+    Span::from_seconds(seconds).map_or(seconds > 0.0, |each| span <= each.times(tokens.into()))
 }
 
 /// Three quantiles of a sample, in seconds; null where the sample is empty.
@@ -263,6 +270,35 @@ mod tests {
         assert_eq!(quantile(&values, 0.5), Some(4.0));
         assert_eq!(quantile(&values, 0.95), Some(8.0 + 8.0 * (0.95 * 4.0 - 3.0)));
         assert_eq!((quantile(&[3.0], 0.99), quantile(&[], 0.5)), (Some(3.0), None));
+    }
+
+    #[test]
+    fn who_is_just_in_time_is_good() {
+        // In seconds, 0.27 / 9 is above 0.03.
+        let objectives = Objectives { ttft: 0.7, itl: 0.03 };
+        let met = |ttft: u64, rest: u64| {
+            let (first, end) = (300_000_000_000 + ttft, 300_000_000_000 + ttft + rest);
+            objectives.met_by(&Record {
+                request: 0,
+                tenant: None,
+                prompt: 1,
+                max_tokens: 10,
+                arrival: 300_000_000_000,
+                outcome: Outcome::Served {
+                    replica: 0,
+                    admitted: Some(300_000_000_000),
+                    cached: 0,
+                    first_token: Some(first),
+                    latest_token: Some(end),
+                    finished: Some(end),
+                    generated: 10,
+                    preemptions: 0,
+                    recomputed: 0,
+                },
+            })
+        };
+        assert!(met(700_000_000_000, 270_000_000_000));
+        assert!(!met(700_000_000_001, 270_000_000_000) && !met(700_000_000_000, 270_000_000_001));
     }
 
     #[test]

@@ -146,11 +146,15 @@ pub fn Plot(props: &PlotProps) -> Html {
     };
 
     let cross = (*frame).as_ref().zip(*at).filter(|(frame, x)| (frame.x.low..=frame.x.high).contains(x));
-    let line = cross.map(|(frame, x)| {
-        let (left, plot) = (frame.x_of(x), frame.plot);
-        let style = format!("left:{left}px;top:{}px;height:{}px", plot.top, plot.bottom - plot.top);
-        html! { <div class="plot-cross" aria-hidden="true" {style}></div> }
-    });
+    // Always there, so that the canvas never changes its place among its siblings: yew would make a
+    // new one, which nobody has drawn on.
+    let line = cross.map_or_else(
+        || "display:none".to_owned(),
+        |(frame, x)| {
+            let (left, plot) = (frame.x_of(x), frame.plot);
+            format!("left:{left}px;top:{}px;height:{}px", plot.top, plot.bottom - plot.top)
+        },
+    );
     let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| readout(&props.chart, x));
     // The surface has a height of its own and the canvas fills it: a canvas without a given size
     // would take its backing store's, and grow with every measurement.
@@ -168,7 +172,7 @@ pub fn Plot(props: &PlotProps) -> Html {
                     {onkeydown}
                     {onblur}
                 />
-                { line }
+                <div class="plot-cross" aria-hidden="true" style={line}></div>
             </div>
             <p class="plot-readout" aria-live="polite">{ text }</p>
         </figure>

@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""What a fleet must do with a trace, said a second time: plain Python, and nothing shared with the Rust.
+
+    oracle.py TRACE [--replicas 4 …]    prints the figures of a trace under each policy, as JSON
+
+check_oracle.py compares it with the program on random workloads.
+
+It was written from the design's words alone (blocks, steps, policies, prices), with the slowest data
+structures that say them directly: a cached block's key is the tuple of all tokens up to its end,
+what can be evicted is searched for afresh each time, and times and quantiles are whole numbers or
+fractions, rounded once at the end. Counts must be equal and times agree to 1e-12 of themselves.
+
+Two things the design leaves open were settled as the program has them, since both can be seen in
+the figures: how blocks are numbered ("the lowest id" decides ties among evictions; see Replica.free)
+and when the blocks held are counted for their peak (see Replica.start_step).
+"""
+import argparse
+import json
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+POSITIONS = 2048
+PICOS = 10**12
+POLICIES = ("round-robin", "least-requests", "least-tokens", "prefix-affinity")
+CHAPTER_CPU = (4_100_000_000, 286_000_000, 36_000, 1_700_000_000, 2_700_000_000, 5_400_000)
+
+
+@dataclass(frozen=True)
+class Params:
+    """The command line's parameters, under its names and with its defaults."""
+
+    replicas: int = 4
+    blocks: int = 384
+    block_size: int = 16
+    max_batch: int = 8
+    devices: str = "shared"
+    prefix_length: int = 64
+    max_imbalance: float = 2.0
+    slo_ttft: float = 1.0
+    slo_itl: float = 0.05
+    cost: tuple = CHAPTER_CPU  # prefill base, per token, per pair; decode base, per token, per pair
+
+
+@dataclass(eq=False)
+class Request:
+    arrival: int
+    prompt: tuple
+    max_tokens: int
+    tenant: object
+    output: tuple  # what the model answers: max_tokens tokens
+    tokens: list  # prompt and what was generated so far
+    table: list = field(default_factory=list)  # the blocks held, in order
+    cached: int = 0  # tokens of the prompt that were reused at the first admission
+    computed: int = 0  # tokens whose keys and values are in those blocks
+    lost: int = None  # tokens that were computed when it was preempted
+    times: list = field(default_factory=list)  # when each generated token was seen
+
+    @property
+    def outstanding(self):
+        return len(self.prompt) + self.max_tokens - len(self.times)
+
+
+@dataclass(eq=False)
+class Block:
+    id: int
+    holders: int = 0
+    key: tuple = None  # every token up to and including this block's, once it is published
+    released: int = 0  # the step in which the last holder let go
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+def read_trace(lines):
+    rows = [json.loads(line) for line in lines if line.strip()]
+    requests = []
+    for i, row in enumerate(rows):
+        prompt = tuple(row["tokens"] if "tokens" in row else row["prompt"].encode())
+        budget = row["max_tokens"]
+        # Answers that the trace does not give are unlike any other token there is.
+        given = tuple(row.get("output") or ())[:max(budget, 0)]
+        output = given + tuple(("made up", i, j) for j in range(len(given), budget))
+        arrival = round(row["arrival"] * PICOS)
+        requests.append(Request(arrival, prompt, budget, row.get("tenant"), output, list(prompt)))
+    return sorted(requests, key=lambda r: r.arrival)
+
+
+class Replica:
+    def __init__(self, params):
+        self.p = params
+        # The last to be freed is the next to be used, a request's own from the end of its table on.
+        self.free = [Block(i) for i in reversed(range(params.blocks))]
+        self.cache = {}  # key → block
+        self.waiting, self.running = [], []  # oldest first
+        self.prefills, self.decodes = [], []  # of the step under way
+        self.steps = self.peak = self.preemptions = self.evictions = 0
+        self.recomputed = 0  # tokens
+
+    def outstanding(self):
+        return sum(r.outstanding for r in self.waiting + self.running)
+
+    # Blocks
+
+    def unheld(self):
+        return [b for b in self.cache.values() if b.holders == 0]
+
+    def take(self):
+        """A block to hold: a free one, else the least recently used that nobody needs; else None."""
+        if not self.free:
+            extended = {key[:-self.p.block_size] for key in self.cache}
+            leaves = [b for b in self.unheld() if b.key not in extended]
+            if not leaves:
+                return None
+            victim = min(leaves, key=lambda b: (b.released, -len(b.key), b.id))
+            del self.cache[victim.key]
+            victim.key = None
+            self.evictions += 1
+            self.free.append(victim)
+        block = self.free.pop()
+        block.holders = 1
+        return block
+
+    def release(self, block):
+        block.holders -= 1
+        if block.holders == 0:
+            block.released = self.steps
+            if block.key is None:
+                self.free.append(block)
+
+    def release_all(self, request):
+        for block in reversed(request.table):
+            self.release(block)
+        request.table = []
+        request.computed = 0
+
+    def publish(self, request):
+        """Caches the request's full blocks; where a key is cached already, shares that block."""
+        size = self.p.block_size
+        for i in range(request.computed // size):
+            key = tuple(request.tokens[:(i + 1) * size])
+            own = request.table[i]
+            if own.key is None:
+                known = self.cache.get(key)
+                if known is None:
+                    own.key = key
+                    self.cache[key] = own
+                else:
+                    known.holders += 1
+                    request.table[i] = known
+                    self.release(own)
+
+    # Steps
+
+    def start_step(self):
+        """All that a step does before its tokens are out; the picoseconds until then."""
+        self.steps += 1
+        preempted = self.make_room()
+        self.decodes, self.prefills, price = list(self.running), [], 0
+        base, per_token, per_pair, decode_base, per_sequence, per_context = self.p.cost
+        while not preempted and self.waiting and len(self.running) < self.p.max_batch:
+            cached = self.admit(self.waiting[0])
+            if cached is None:
+                break
+            request = self.waiting.pop(0)
+            self.running.append(request)
+            self.prefills.append(request)
+            pairs = sum(i + 1 for i in range(cached, request.computed))
+            price += base + per_token * (request.computed - cached) + per_pair * pairs
+        if self.decodes:
+            contexts = sum(r.computed + 1 for r in self.decodes)
+            price += decode_base + per_sequence * len(self.decodes) + per_context * contexts
+        # Held while the step runs, or, where someone had to be preempted, all there were just before.
+        held = self.p.blocks - len(self.free) - len(self.unheld())
+        self.peak = max(self.peak, self.p.blocks if preempted else held)
+        return max(1, price)
+
+    def make_room(self):
+        """A slot for every running request's next token, oldest first. Was anyone preempted?"""
+        preempted = False
+        for request in list(self.running):
+            while request in self.running and request.computed == len(request.table) * self.p.block_size:
+                block = self.take()
+                if block is not None:
+                    request.table.append(block)
+                    continue
+                newest = self.running.pop()
+                newest.lost = newest.computed
+                self.release_all(newest)
+                self.waiting.insert(0, newest)
+                self.preemptions += 1
+                preempted = True
+        return preempted
+
+    def admit(self, request):
+        """Prefills a request if there are blocks for it: how many tokens were cached, or None."""
+        size, n = self.p.block_size, len(request.tokens)
+        matched = []
+        while len(matched) < (n - 1) // size:
+            block = self.cache.get(tuple(request.tokens[:(len(matched) + 1) * size]))
+            if block is None:
+                break
+            matched.append(block)
+        # One that was preempted must get past its next token, or it may be preempted at once.
+        room = n if request.lost is None else min(n + 1, len(request.prompt) + request.max_tokens - 1)
+        needed = ceil_div(room, size) - len(matched)
+        available = len(self.free) + len([b for b in self.unheld() if b not in matched])
+        if needed > available:
+            return None
+        for block in matched:
+            block.holders += 1
+        request.table = matched + [self.take() for _ in range(needed)]
+        request.computed = n
+        self.publish(request)
+        cached = len(matched) * size
+        if request.lost is None:
+            request.cached = cached
+        else:
+            self.recomputed += request.lost - cached
+        return cached
+
+    def end_step(self, now):
+        for request in self.decodes:
+            request.computed += 1
+            self.publish(request)
+        for request in self.decodes + self.prefills:
+            request.tokens.append(request.output[len(request.times)])
+            request.times.append(now)
+            if len(request.times) == request.max_tokens:
+                self.running.remove(request)
+                self.release_all(request)
+
+
+def select(policy, params, turn, request, replicas):
+    n = len(replicas)
+    loads = [r.outstanding() for r in replicas]
+    if policy == "round-robin":
+        return turn % n
+    if policy == "least-requests":
+        loads = [len(r.waiting) + len(r.running) for r in replicas]
+    if policy == "prefix-affinity":
+        preferred = hash(request.prompt[:params.prefix_length]) % n
+        mean = sum(loads) / n
+        if mean == 0 or not loads[preferred] > params.max_imbalance * mean:
+            return preferred
+    return loads.index(min(loads))
+
+
+def can_serve(request, p):
+    most = len(request.prompt) + request.max_tokens
+    return (request.max_tokens >= 1 and request.prompt and most <= POSITIONS
+            and ceil_div(most - 1, p.block_size) <= p.blocks)
+
+
+def simulate(lines, p, policy):
+    requests = read_trace(lines)
+    replicas = [Replica(p) for _ in range(p.replicas)]
+    ends = [None] * p.replicas  # of the steps under way
+    last, turn, arrived = -1, 0, 0
+    rejected, assignments, tokens = [], [0] * p.replicas, [0] * p.replicas
+    while True:
+        pending = [t for t in ends if t is not None]
+        if arrived < len(requests):
+            pending.append(requests[arrived].arrival)
+        if not pending:
+            break
+        now = min(pending)
+        for i, replica in enumerate(replicas):
+            if ends[i] == now:
+                ends[i] = None
+                replica.end_step(now)
+        while arrived < len(requests) and requests[arrived].arrival == now:
+            request = requests[arrived]
+            if can_serve(request, p):
+                i = select(policy, p, turn, request, replicas)
+                turn += 1
+                assignments[i] += 1
+                tokens[i] += len(request.prompt) + request.max_tokens
+                replicas[i].waiting.append(request)
+            else:
+                rejected.append(arrived)
+            arrived += 1
+        for i in [(last + 1 + k) % p.replicas if p.devices == "shared" else k for k in range(p.replicas)]:
+            taken = any(ends) if p.devices == "shared" else ends[i] is not None
+            if not taken and (replicas[i].waiting or replicas[i].running):
+                ends[i] = now + replicas[i].start_step()
+                last = i
+    return summary(requests, rejected, replicas, assignments, tokens, p)
+
+
+# Figures
+
+
+def quantiles(values):
+    """p50, p95 and p99 in seconds of times in picoseconds, by linear interpolation at p·(n − 1)."""
+    values, result = sorted(values), {}
+    for percent in (50, 95, 99):
+        rank = Fraction(percent, 100) * (len(values) - 1)
+        low = math.floor(rank)
+        value = values and values[low] + (rank - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+        result[f"p{percent}"] = float(value / PICOS) if values else None
+    return result
+
+
+def ttft(request):
+    return Fraction(request.times[0] - request.arrival)
+
+
+def itl(request):
+    n = len(request.times)
+    return Fraction(request.times[-1] - request.times[0], n - 1) if n > 1 else None
+
+
+def ratio(a, b):
+    return float(Fraction(a) / Fraction(b)) if b else None
+
+
+def is_good(request, p):
+    within = itl(request) is None or itl(request) <= round(p.slo_itl * PICOS)
+    return within and ttft(request) <= round(p.slo_ttft * PICOS)
+
+
+def figures(requests, p):
+    """What is said of all requests and of each tenant's."""
+    done = [r for r in requests if r.times]
+    return {"completed": len(done), "rejected": len(requests) - len(done),
+            "good": sum(is_good(r, p) for r in done),
+            "ttft": quantiles(map(ttft, done)),
+            "itl": quantiles(itl(r) for r in done if itl(r) is not None),
+            "reuse": ratio(sum(r.cached for r in done), sum(len(r.prompt) for r in done))}
+
+
+def summary(requests, rejected, replicas, assignments, tokens, p):
+    done = [r for r in requests if r.times]
+    assert all(len(r.times) == r.max_tokens for r in done), "what is admitted is finished"
+    span = Fraction(max((r.times[-1] for r in done), default=0), PICOS)
+    output = sum(len(r.times) for r in done)
+    result = figures(requests, p)
+    result.update(
+        arrived=len(requests), span=float(span), output_tokens=output,
+        token_gap=quantiles(Fraction(b - a) for r in done for a, b in zip(r.times, r.times[1:])),
+        output_tokens_per_second=ratio(output, span),
+        requests_per_second=ratio(len(done), span),
+        goodput_per_second=ratio(result["good"], span),
+        goodput_fraction=ratio(result["good"], len(requests)),
+        prompt_tokens=sum(len(r.prompt) for r in done), cached_tokens=sum(r.cached for r in done),
+        assignments=assignments,
+        imbalance=ratio(max(assignments) * p.replicas, sum(assignments)),
+        token_imbalance=ratio(max(tokens) * p.replicas, sum(tokens)),
+        preemptions=sum(r.preemptions for r in replicas),
+        recomputed_tokens=sum(r.recomputed for r in replicas),
+        evictions=sum(r.evictions for r in replicas),
+        peak_kv_utilisation=max(r.peak for r in replicas) / p.blocks,
+        rejections=rejected,
+        tenants={str(name): figures([r for r in requests if r.tenant == name], p)
+                 for name in {r.tenant for r in requests}})
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("trace", help="JSON lines, as warmroute run --trace reads them")
+    for name, value in vars(Params()).items():
+        kind = (lambda text: tuple(map(int, text.split(",")))) if name == "cost" else type(value)
+        parser.add_argument("--" + name.replace("_", "-"), type=kind, default=value)
+    args = vars(parser.parse_args())
+    with open(args.pop("trace"), encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    params = Params(**args)
+    print(json.dumps({policy: simulate(lines, params, policy) for policy in POLICIES}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
