@@ -1,6 +1,7 @@
 //! The page. State and replay are plain Rust, tested natively; everything else here is for wasm32.
 
 pub mod charts;
+pub mod lane;
 pub mod playback;
 pub mod state;
 pub mod words;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::params::BackendKind;
 use crate::sim::Event;
-use crate::worker::Trend;
+use crate::worker::{Finished, Progress, Trend};
 
 fn act(state: &mut Rc<State>, action: Action) {
     *state = Rc::clone(state).reduce(action);
