@@ -6,7 +6,6 @@
 use std::rc::Rc;
 
 use super::address;
-use super::playback::{Chunks, Log};
 use crate::coldstart::Settings;
 use crate::cost::calibrate::Calibration;
 use crate::engine::RequestId;
@@ -14,73 +13,12 @@ use crate::experiment::Experiment;
 use crate::params::{ClockKind, Config, param, to_query};
 use crate::policy::PolicyKind;
 use crate::units::PICOS_PER_SECOND;
-use crate::worker::{Finished, MAX_EVENTS, Point, Progress, Told};
+use crate::worker::Told;
+
+pub use super::lane::{Lane, Status};
 
 /// How long the replay of a race takes at speed 1, in seconds.
 pub const REPLAY_SECONDS: f64 = 10.0;
-
-/// How a lane's worker is doing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Status {
-    /// Its worker loads, or has not taken the job up yet.
-    Starting,
-    /// It computes.
-    Running,
-    /// It has come to the end.
-    Done(Rc<Finished>),
-    /// Its worker died; why.
-    Dead(String),
-    /// The reader ended it.
-    Cancelled,
-}
-
-/// One policy's run.
-#[derive(Clone, Debug)]
-pub struct Lane {
-    /// The policy.
-    pub policy: PolicyKind,
-    /// The number of its run; what other runs still say is not heard.
-    pub run: u32,
-    /// How its worker is doing.
-    pub status: Status,
-    /// What happened so far.
-    pub log: Log,
-    /// How its figures went.
-    pub points: Chunks<Point>,
-    /// How far it has come.
-    pub progress: Progress,
-}
-
-impl Lane {
-    fn new(policy: PolicyKind, run: u32) -> Lane {
-        Lane {
-            policy,
-            run,
-            status: Status::Starting,
-            log: Log::default(),
-            points: Chunks::default(),
-            progress: Progress::default(),
-        }
-    }
-
-    /// Whether nothing more will come of it.
-    pub fn settled(&self) -> bool {
-        !matches!(self.status, Status::Starting | Status::Running)
-    }
-
-    /// What came of it, once it is done.
-    pub fn finished(&self) -> Option<&Rc<Finished>> {
-        match &self.status {
-            Status::Done(finished) => Some(finished),
-            _ => None,
-        }
-    }
-
-    /// Whether more happened than is kept for the replay.
-    pub fn truncated(&self) -> bool {
-        self.log.len() >= MAX_EVENTS
-    }
-}
 
 /// A control whose text was refused: the last good value stays in force.
 #[derive(Clone, Debug, PartialEq, Eq)]

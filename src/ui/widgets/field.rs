@@ -48,8 +48,11 @@ const NOTCHES: f64 = 200.0;
 
 /// The slider's place for a value.
 fn place((from, to, log): (f64, f64, bool), value: f64) -> f64 {
-    let part =
-        if log { libm::log2((value / from).max(1e-9)) / libm::log2(to / from) } else { (value - from) / (to - from) };
+    let part = if log {
+        libm::log2((value / from).max(1e-9)) / libm::log2(to / from)
+    } else {
+        (value - from) / (to - from)
+    };
     (part * NOTCHES).round().clamp(0.0, NOTCHES)
 }
 
