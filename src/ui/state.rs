@@ -11,7 +11,6 @@ use crate::cost::calibrate::Calibration;
 use crate::engine::RequestId;
 use crate::experiment::Experiment;
 use crate::params::{ClockKind, Config, param, to_query};
-use crate::policy::PolicyKind;
 use crate::units::PICOS_PER_SECOND;
 use crate::worker::Told;
 
