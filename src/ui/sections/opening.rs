@@ -71,6 +71,7 @@ pub fn Opening() -> Html {
         [PolicyKind::RoundRobin, PolicyKind::PrefixAffinity]
             .map(|policy| picture(policy, &rows(&config, policy)))
     });
+    let drawn = Config::default();
     html! {
         <header class="opening">
             <p class="name">{ "warmroute" }</p>
@@ -81,8 +82,9 @@ pub fn Opening() -> Html {
                 the price is that replicas are no longer equally busy." }</p>
             <div class="scatters">{ for pictures.iter().cloned() }</div>
             <p class="key"><span class="swatch cold t0"></span>{ "hollow: the system prompt was computed" }
-                <span class="swatch warm t0"></span>{ "filled: it was found in that replica's cache. A letter and \
-                a colour is a tenant. 24 requests in order of arrival, 4 replicas, 6 tenants, seed 0." }</p>
+                <span class="swatch warm t0"></span>{ "filled: it was found in that replica's cache. A letter and a colour is a tenant. " }
+                { format!("{} requests in order of arrival, {} replicas, {} tenants, seed {}.", drawn.requests,
+                    drawn.replicas, drawn.tenants, drawn.seed) }</p>
         </header>
     }
 }
