@@ -34,7 +34,10 @@ pub fn ChipButton(props: &ChipProps) -> Html {
         (Stage::Done, Some(1..)) => ("done, prefix reused", "warm"),
         (Stage::Done, _) => ("done, computed from nothing", "cold"),
     };
-    let label = format!("{}, {word}", request_label(request, tenant, prompt));
+    // What is seen, then what it stands for: a name that is spoken to a control begins with its text.
+    let letter = if tenant.is_some_and(|t| t < 26) { tenant_name(tenant) } else { String::new() };
+    let text = format!("{letter}{request}");
+    let label = format!("{text}: {}, {word}", request_label(request, tenant, prompt));
     let choose = {
         let dispatch = props.dispatch.clone();
         Callback::from(move |()| dispatch.emit(Action::Select(Some(request))))
@@ -46,7 +49,7 @@ pub fn ChipButton(props: &ChipProps) -> Html {
             style={format!("--p:{share:.0}%")} tabindex={if props.stop { "0" } else { "-1" }}
             data-request={request.to_string()}
             onfocus={choose.reform(|_| ())} onclick={choose.reform(|_| ())} onmouseenter={choose.reform(|_| ())}>
-            { format!("{}{request}", if tenant.is_some_and(|t| t < 26) { tenant_name(tenant) } else { String::new() }) }
+            { text }
         </button>
     }
 }
