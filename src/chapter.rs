@@ -123,7 +123,8 @@ pub fn look_alikes(count: usize, from: u64) -> Vec<Experiment> {
             };
             let experiment = Experiment::new(config);
             let reuse = |policy| {
-                let recorder = experiment.run(policy, experiment.modelled_clock());
+                let recorder =
+                    experiment.run(policy, experiment.modelled_clock()).expect("it fits the clock");
                 recorder.reuse().expect("requests were admitted")
             };
             let off = (reuse(PolicyKind::RoundRobin) - 0.235).abs()
@@ -208,7 +209,7 @@ fn harness(experiment: &Experiment, policy: PolicyKind, price: &StepPrice) -> Ro
             took += price.of(&start.work);
             emitted.extend(fleet.end_step(0).emitted);
         }
-        now = now + took;
+        now = now.after(took).expect("the chapter's run takes seconds");
         for token in emitted {
             let life = &mut lives[token.request as usize];
             life.first.get_or_insert(now);

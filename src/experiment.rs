@@ -7,7 +7,7 @@ use crate::fleet::Fleet;
 use crate::model::{ModelConfig, TinyGpt};
 use crate::params::{BackendKind, Config};
 use crate::policy::PolicyKind;
-use crate::sim::{Clock, Recorder, Simulation, Summary};
+use crate::sim::{Clock, Recorder, Simulation, Summary, TooLong};
 use crate::trace::{Token, Trace};
 
 /// The seed of TinyGPT's random weights: the model is the same whatever the trace.
@@ -94,23 +94,23 @@ impl Experiment {
     }
 
     /// Runs the trace under a policy, from beginning to end.
-    pub fn run(&self, policy: PolicyKind, clock: Box<dyn Clock + '_>) -> Recorder {
+    pub fn run(&self, policy: PolicyKind, clock: Box<dyn Clock + '_>) -> Result<Recorder, TooLong> {
         let mut recorder = self.recorder();
-        self.simulation(policy, clock).run(|event| recorder.observe(&event));
-        recorder
+        self.simulation(policy, clock).run(|event| recorder.observe(&event))?;
+        Ok(recorder)
     }
 
     /// Runs the trace under a policy without tensors, at its price: the same schedule in a
     /// millisecond. It is written apart from [`run`](Experiment::run) so that a program that only
     /// ever does this carries no tensor code.
-    pub fn run_priced(config: &Config, policy: PolicyKind) -> (Trace, Recorder) {
+    pub fn run_priced(config: &Config, policy: PolicyKind) -> Result<(Trace, Recorder), TooLong> {
         let trace = config.generator().generate();
         let (limits, clock) = (config.limits(), Box::new(crate::sim::Modelled(config.cost.price())));
         let replicas = (0..config.replicas).map(|i| Replica::new(i, limits, Box::new(Modelled))).collect();
         let fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
         let mut recorder = Recorder::new(config.replicas as usize, config.blocks as usize);
-        Simulation::new(fleet, &trace, config.sampling(), clock).run(|event| recorder.observe(&event));
-        (trace, recorder)
+        Simulation::new(fleet, &trace, config.sampling(), clock).run(|event| recorder.observe(&event))?;
+        Ok((trace, recorder))
     }
 
     /// The figures of a run.
@@ -128,8 +128,8 @@ mod tests {
         let config = Config { backend: BackendKind::Modelled, ..Config::default() };
         let experiment = Experiment::new(config.clone());
         for policy in PolicyKind::ALL {
-            let (trace, priced) = Experiment::run_priced(&config, policy);
-            let recorder = experiment.run(policy, experiment.modelled_clock());
+            let (trace, priced) = Experiment::run_priced(&config, policy).expect("it fits the clock");
+            let recorder = experiment.run(policy, experiment.modelled_clock()).expect("it fits the clock");
             assert_eq!(*experiment.trace, trace);
             assert_eq!(experiment.summary(&priced), experiment.summary(&recorder));
         }

@@ -44,6 +44,11 @@ impl Time {
         seconds(self.0)
     }
 
+    /// The instant so much later; `None` where the clock cannot hold it.
+    pub fn after(self, span: Span) -> Option<Time> {
+        self.0.checked_add(span.0).map(Time)
+    }
+
     /// The time since an earlier instant.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.checked_sub(earlier.0).expect("simulated time never runs backwards"))
@@ -67,17 +72,10 @@ impl Span {
         seconds(self.0)
     }
 
-    /// So many times as long; saturates at the end of the clock, where [`Time`]'s own addition
-    /// then reports the overflow.
+    /// So many times as long; saturates at the end of the clock, past which [`Time::after`] gives no
+    /// instant.
     pub fn times(self, n: u64) -> Span {
         Span(self.0.saturating_mul(n))
-    }
-}
-
-impl Add<Span> for Time {
-    type Output = Time;
-    fn add(self, span: Span) -> Time {
-        Time(self.0.checked_add(span.0).expect("a run is shorter than the clock's 213 days"))
     }
 }
 

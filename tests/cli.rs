@@ -97,7 +97,13 @@ fn wrong_input_is_one_line_and_exit_code_2() {
     let image = file("image.jsonl", &[good.as_bytes(), &[0x89, 0x50, 0xff]].concat());
     let empty = file("empty.jsonl", b"\n\n");
     let fine = file("fine.jsonl", good.as_bytes());
-    let cases: [(&[&str], &[&str]); 14] = [
+    let late = file("late.jsonl", b"{\"arrival\": 18446743.9, \"prompt\": \"abc\", \"max_tokens\": 2000}\n");
+    let dear = [u64::MAX.to_string().as_str(); 6].join(",");
+    let cases: [(&[&str], &[&str]); 18] = [
+        (&["run", "--backend", "modelled", "--trace", &late], &["213 days"]),
+        (&["run", "--backend", "modelled", "--cost", &dear], &["213 days"]),
+        (&["run", "--requests", "20000", "--rate", "0.001"], &["--rate", "days"]),
+        (&["run", "--trace", &fine, "--trace", &fine], &["--trace", "twice"]),
         (&["run", "--trace", &bad_line], &["bad.jsonl", "line 2", "`arrival`", "-1"]),
         (&["run", "--trace", &image], &["image.jsonl", "line 2", "UTF-8"]),
         (&["run", "--trace", &empty], &["empty.jsonl", "no requests"]),

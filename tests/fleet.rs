@@ -14,7 +14,7 @@ fn modelled(config: Config) -> Experiment {
 }
 
 fn summary(experiment: &Experiment, policy: PolicyKind) -> Summary {
-    experiment.summary(&experiment.run(policy, experiment.modelled_clock()))
+    experiment.summary(&experiment.run(policy, experiment.modelled_clock()).expect("it fits the clock"))
 }
 
 /// Events and records of a run, the router's own decision left out.
@@ -22,15 +22,16 @@ fn log<E: Engine>(experiment: &Experiment, engine: E) -> (Vec<Event>, Vec<Record
     let clock = Box::new(Modelled(experiment.config.cost.price()));
     let mut events = Vec::new();
     let mut recorder = experiment.recorder();
-    Simulation::new(engine, &experiment.trace, experiment.config.sampling(), clock).watch_blocks().run(
-        |mut event| {
+    Simulation::new(engine, &experiment.trace, experiment.config.sampling(), clock)
+        .watch_blocks()
+        .run(|mut event| {
             recorder.observe(&event);
             if let What::Routed { decision, .. } = &mut event.what {
                 *decision = None;
             }
             events.push(event);
-        },
-    );
+        })
+        .expect("it fits the clock");
     (events, recorder.records().cloned().collect())
 }
 

@@ -34,7 +34,7 @@ fn reuse_and_assignments_agree_with_python() {
         for (policy, (cached, prompt, assignments)) in
             [(PolicyKind::RoundRobin, robin), (PolicyKind::PrefixAffinity, affinity)]
         {
-            let recorder = experiment.run(policy, experiment.modelled_clock());
+            let recorder = experiment.run(policy, experiment.modelled_clock()).expect("it fits the clock");
             let summary = experiment.summary(&recorder);
             assert_eq!((summary.cached_tokens, summary.prompt_tokens), (cached, prompt), "{policy:?}");
             assert_eq!(summary.assignments, assignments, "{policy:?} on {replicas}");

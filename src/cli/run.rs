@@ -1,7 +1,7 @@
 //! `warmroute run`: one trace, several policies, one answer.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
@@ -27,6 +27,14 @@ struct Options {
 
 const OWN_FLAGS: [&str; 6] = ["trace", "save-trace", "preset", "seeds", "json", "help"];
 
+/// Sets what may be given once only.
+fn once<T>(flag: &str, place: &mut Option<T>, value: T) -> Result<(), UsageError> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(UsageError(format!("--{flag} is given twice; once is enough"))),
+    }
+}
+
 fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
     let mut options = Options::default();
     let mut parser = lexopt::Parser::from_args(args);
@@ -34,8 +42,8 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
         match arg {
             Short('h') | Long("help") => options.help = true,
             Long("json") => options.json = true,
-            Long("trace") => options.trace = Some(parser.value()?.into()),
-            Long("save-trace") => options.save_trace = Some(parser.value()?.into()),
+            Long("trace") => once("trace", &mut options.trace, parser.value()?.into())?,
+            Long("save-trace") => once("save-trace", &mut options.save_trace, parser.value()?.into())?,
             Long("preset") => {
                 let name = parser.value()?.string()?;
                 options.preset = Preset::from_name(&name).ok_or_else(|| {
@@ -113,6 +121,21 @@ fn clock(experiment: &Experiment) -> Box<dyn Clock> {
     }
 }
 
+/// Writes a file whole or not at all: what was there before stays until the new one is complete.
+fn save(path: &Path, text: &str) -> Result<(), UsageError> {
+    let failed = |e: std::io::Error| UsageError(format!("{}: {e}", path.display()));
+    // What is no plain file (a pipe, a device) cannot be replaced.
+    if path.exists() && !path.is_file() {
+        return std::fs::write(path, text).map_err(failed);
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.part", std::process::id()));
+    std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path)).map_err(|e| {
+        let _ = std::fs::remove_file(&beside);
+        failed(e)
+    })
+}
+
 /// Runs the command and returns what goes to standard output.
 pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     let options = parse(args)?;
@@ -131,18 +154,17 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         None => Experiment::new(config),
     };
     if let Some(path) = &options.save_trace {
-        std::fs::write(path, export::json_lines(&experiment.trace))
-            .map_err(|e| UsageError(format!("{}: {e}", path.display())))?;
+        save(path, &export::json_lines(&experiment.trace))?;
     }
     let reports: Vec<Report> = experiment
         .config
         .policy
         .iter()
         .map(|&policy| {
-            let recorder = experiment.run(policy, clock(&experiment));
-            Report::new(&experiment, policy, experiment.summary(&recorder))
+            let recorder = experiment.run(policy, clock(&experiment))?;
+            Ok(Report::new(&experiment, policy, experiment.summary(&recorder)))
         })
-        .collect();
+        .collect::<Result<_, UsageError>>()?;
     Ok(if options.json { to_json(&reports) } else { table(&reports) })
 }
 
@@ -155,7 +177,7 @@ fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, 
     for seed in 0..u64::from(seeds) {
         let experiment = Experiment::new(Config { seed: config.seed.wrapping_add(seed), ..config.clone() });
         for spread in &mut spreads {
-            let recorder: Recorder = experiment.run(spread.policy, clock(&experiment));
+            let recorder: Recorder = experiment.run(spread.policy, clock(&experiment))?;
             spread.summaries.push(experiment.summary(&recorder));
         }
     }

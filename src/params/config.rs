@@ -151,6 +151,16 @@ impl Config {
                 );
             }
         }
+        let days = f64::from(self.requests) / self.rate / 86_400.0;
+        if days > MAX_DAYS {
+            return problem(
+                "rate",
+                format!(
+                    "{} requests at {} a second take {days:.0} days; the simulated clock is good for {MAX_DAYS:.0} (and steps come on top)",
+                    self.requests, self.rate
+                ),
+            );
+        }
         let pool = u64::from(self.blocks) * u64::from(self.block_size);
         if self.backend == BackendKind::TinyGpt && pool > MAX_TINYGPT_POOL {
             return problem(
@@ -209,6 +219,9 @@ impl Config {
         }
     }
 }
+
+/// Days of arrivals that a generated trace may take: well within the clock's 213.
+const MAX_DAYS: f64 = 100.0;
 
 /// Tokens of keys and values that a replica with real tensors holds at most: 3 KiB each, so 192 MiB.
 const MAX_TINYGPT_POOL: u64 = 65_536;

@@ -81,7 +81,8 @@ mod tests {
         let reports: Vec<Report> = PolicyKind::ALL
             .into_iter()
             .map(|policy| {
-                let recorder = experiment.run(policy, experiment.modelled_clock());
+                let recorder =
+                    experiment.run(policy, experiment.modelled_clock()).expect("it fits the clock");
                 Report::new(&experiment, policy, experiment.summary(&recorder))
             })
             .collect();

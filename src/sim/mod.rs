@@ -21,6 +21,20 @@ use crate::engine::{Engine, Request, RequestId};
 use crate::trace::Trace;
 use crate::units::Time;
 
+/// A run that goes on for longer than the clock can count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
+
+impl core::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(
+            "the run lasts longer than the simulated clock's 213 days; lower the price of a step, or let the requests arrive sooner",
+        )
+    }
+}
+
+impl std::error::Error for TooLong {}
+
 /// A run that can be stopped between any two instants and gone on with.
 pub struct Simulation<'t, E> {
     engine: E,
@@ -62,16 +76,17 @@ impl<'t, E: Engine> Simulation<'t, E> {
     }
 
     /// Runs to the end.
-    pub fn run(&mut self, mut observe: impl FnMut(Event)) {
-        while self.advance(&mut observe) {}
+    pub fn run(&mut self, mut observe: impl FnMut(Event)) -> Result<(), TooLong> {
+        while self.advance(&mut observe)? {}
+        Ok(())
     }
 
     /// Goes to the next instant at which anything happens, and does what happens there. `false`
     /// once nothing is left to happen.
-    pub fn advance(&mut self, mut observe: impl FnMut(Event)) -> bool {
+    pub fn advance(&mut self, mut observe: impl FnMut(Event)) -> Result<bool, TooLong> {
         let arrival = self.trace.requests.get(self.next_arrival).map(|r| r.arrival);
         let end = self.busy.iter().flatten().min().copied();
-        let Some(now) = [arrival, end].into_iter().flatten().min() else { return false };
+        let Some(now) = [arrival, end].into_iter().flatten().min() else { return Ok(false) };
         for device in 0..self.busy.len() {
             if self.busy[device] == Some(now) {
                 self.busy[device] = None;
@@ -87,13 +102,13 @@ impl<'t, E: Engine> Simulation<'t, E> {
             if self.busy[device].is_none() && self.engine.device_has_work(device) {
                 self.clock.start();
                 let start = self.engine.begin_step(device);
-                let ends = now + self.clock.took(&start.work);
+                let ends = now.after(self.clock.took(&start.work)).ok_or(TooLong)?;
                 self.busy[device] = Some(ends);
                 let blocks = self.changes(start.replica);
                 observe(Event { at: now.0, what: What::StepStarted { start, ends: ends.0, blocks } });
             }
         }
-        true
+        Ok(true)
     }
 
     fn arrive(&mut self) -> What {

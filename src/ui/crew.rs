@@ -14,6 +14,8 @@ use crate::worker::{Job, Told, wire};
 /// A worker that says nothing for so long while it should be computing is taken for dead, in
 /// milliseconds.
 const SILENCE: f64 = 15_000.0;
+/// The same for one that has not yet said that it took a race up, which it does before it computes.
+const ANSWER: f64 = 5_000.0;
 /// The same for one that is still being loaded.
 const LOADING: f64 = 30_000.0;
 
@@ -24,6 +26,10 @@ struct Hand {
     queue: Rc<RefCell<Option<Vec<Job>>>>,
     heard: Rc<Cell<f64>>,
     given: Option<u32>,
+    /// Whether a race was asked for that it has not come to the end of.
+    busy: Rc<Cell<bool>>,
+    /// Whether it has said nothing since it was last asked for a race.
+    unanswered: Rc<Cell<bool>>,
     paused: bool,
     // What the browser calls; they live as long as the worker.
     _hear: Closure<dyn FnMut(web_sys::MessageEvent)>,
@@ -52,8 +58,10 @@ impl Hand {
         let worker = web_sys::Worker::new_with_options(&address()?, &options).ok()?;
         let queue = Rc::new(RefCell::new(Some(Vec::new())));
         let heard = Rc::new(Cell::new(dom::now()));
+        let (busy, unanswered) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
         let hear = {
             let (queue, heard, worker) = (queue.clone(), heard.clone(), worker.clone());
+            let (busy, unanswered) = (busy.clone(), unanswered.clone());
             Closure::<dyn FnMut(_)>::new(move |event: web_sys::MessageEvent| {
                 heard.set(dom::now());
                 match wire::decode(event.data()) {
@@ -62,7 +70,13 @@ impl Hand {
                             let _ = worker.post_message(&wire::encode(&job));
                         }
                     }
-                    Some(told) => tell(told),
+                    Some(told) => {
+                        unanswered.set(false);
+                        if matches!(told, Told::Finished { .. } | Told::Failed { .. }) {
+                            busy.set(false);
+                        }
+                        tell(told);
+                    }
                     None => {}
                 }
             })
@@ -76,7 +90,17 @@ impl Hand {
             });
         });
         worker.set_onerror(Some(fail.as_ref().unchecked_ref()));
-        Some(Hand { worker, queue, heard, given: None, paused: false, _hear: hear, _fail: fail })
+        Some(Hand {
+            worker,
+            queue,
+            heard,
+            given: None,
+            busy,
+            unanswered,
+            paused: false,
+            _hear: hear,
+            _fail: fail,
+        })
     }
 
     fn ask(&self, job: Job) {
@@ -137,6 +161,10 @@ impl Crew {
             }
             return;
         };
+        // One that is still at an earlier run may be dead: a new one takes the next.
+        if self.hands[lane].as_ref().is_some_and(|hand| hand.given != Some(run) && hand.busy.get()) {
+            self.hands[lane] = None;
+        }
         if self.hands[lane].is_none() {
             let (tell, died) = (self.dispatch.clone(), self.dispatch.clone());
             self.hands[lane] = Hand::hire(
@@ -151,6 +179,8 @@ impl Crew {
         if hand.given != Some(run) {
             hand.given = Some(run);
             hand.paused = false;
+            hand.busy.set(true);
+            hand.unanswered.set(true);
             hand.ask(Job::Race { run, query: state.race_query(), policy: state.lanes[lane].policy });
         }
         if hand.paused != state.paused {
@@ -187,7 +217,11 @@ impl Crew {
         }
         for (lane, hand) in self.hands.iter().enumerate() {
             let Some(hand) = hand else { continue };
-            let patience = if hand.queue.borrow().is_some() { LOADING } else { SILENCE };
+            let patience = match (hand.queue.borrow().is_some(), hand.unanswered.get()) {
+                (true, _) => LOADING,
+                (false, true) => ANSWER,
+                (false, false) => SILENCE,
+            };
             if hand.given.is_some() && !hand.paused && dom::now() - hand.heard.get() > patience {
                 let why = format!("Its worker has said nothing for {:.0} seconds.", patience / 1000.0);
                 self.dispatch.emit(Action::Died(lane, why));

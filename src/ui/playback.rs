@@ -313,7 +313,8 @@ mod tests {
         experiment
             .simulation(policy, experiment.modelled_clock())
             .watch_blocks()
-            .run(|event| events.push(event));
+            .run(|event| events.push(event))
+            .expect("it fits the clock");
         let mut log = Log::default();
         for part in events.chunks(chunk) {
             log.push(part.to_vec());
@@ -327,7 +328,9 @@ mod tests {
         let (log, experiment) = log(&config, PolicyKind::PrefixAffinity, 7);
         let mut fold = Fold::new(4, 384);
         fold.seek(&log, log.end());
-        let recorder = experiment.run(PolicyKind::PrefixAffinity, experiment.modelled_clock());
+        let recorder = experiment
+            .run(PolicyKind::PrefixAffinity, experiment.modelled_clock())
+            .expect("it fits the clock");
         assert_eq!(experiment.summary(&fold.recorder), experiment.summary(&recorder));
         let done: usize = fold.replicas.iter().map(|r| r.done.len()).sum();
         assert_eq!((done, fold.routed.len(), fold.rejected), (24, 24, 0));

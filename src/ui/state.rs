@@ -240,7 +240,9 @@ impl State {
             }
             Action::Restart => self.restart(),
             Action::Play => {
-                if self.over() {
+                if self.settled() && self.lanes.iter().any(|lane| lane.status == Status::Cancelled) {
+                    self.restart();
+                } else if self.over() {
                     self.at = 0;
                 }
                 (self.paused, self.skip) = (false, false);
@@ -368,10 +370,10 @@ fn span(config: &Config) -> u64 {
         return arrivals as u64;
     }
     let spans = config.policy.iter().map(|&policy| {
-        let (_, recorder) = Experiment::run_priced(config, policy);
-        recorder.records().filter_map(|record| record.finished()).map(|end| end.0).max().unwrap_or(0)
+        let (_, recorder) = Experiment::run_priced(config, policy).ok()?;
+        recorder.records().filter_map(|record| record.finished()).map(|end| end.0).max()
     });
-    spans.max().unwrap_or(arrivals as u64)
+    spans.flatten().max().unwrap_or(arrivals as u64)
 }
 
 #[cfg(test)]

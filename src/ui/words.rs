@@ -134,7 +134,9 @@ mod tests {
     #[test]
     fn a_life_is_told_from_arrival_to_end() {
         let experiment = Experiment::new(Config { backend: BackendKind::Modelled, ..Config::default() });
-        let recorder = experiment.run(PolicyKind::PrefixAffinity, experiment.modelled_clock());
+        let recorder = experiment
+            .run(PolicyKind::PrefixAffinity, experiment.modelled_clock())
+            .expect("it fits the clock");
         let told = life(recorder.record(20).expect("24 requests ran"));
         assert_eq!(told.len(), 5, "{told:?}");
         assert!(told[0].starts_with("Arrived at ") && told[4].starts_with("All "), "{told:?}");

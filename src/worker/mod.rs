@@ -23,7 +23,7 @@ pub use run::start;
 pub use trend::{Point, Trend};
 
 /// The most events of one run that are kept for the replay; the figures count all.
-pub const MAX_EVENTS: usize = 40_000;
+pub const MAX_EVENTS: usize = 10_000;
 
 /// What the page asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

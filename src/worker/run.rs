@@ -135,7 +135,7 @@ async fn race(run: u32, config: Config, policy: PolicyKind) {
         let start = seconds();
         let (mut events, mut points) = (Vec::new(), Vec::new());
         while more && events.len() < BATCH && seconds() - start < SLICE {
-            more = simulation.advance(|event| {
+            let advanced = simulation.advance(|event| {
                 recorder.observe(&event);
                 points.extend(trend.observe(&event));
                 progress.at = event.at;
@@ -145,6 +145,10 @@ async fn race(run: u32, config: Config, policy: PolicyKind) {
                     events.push(event);
                 }
             });
+            more = match advanced {
+                Ok(more) => more,
+                Err(too_long) => return tell(&Told::Failed { message: too_long.to_string() }),
+            };
         }
         wall += seconds() - start;
         progress.arrived = simulation.arrived() as u32;

@@ -130,10 +130,13 @@ mod tests {
         for policy in crate::policy::PolicyKind::ALL {
             let mut trend = Trend::new(4, experiment.config.objectives());
             let (mut recorder, mut points) = (experiment.recorder(), Vec::new());
-            experiment.simulation(policy, experiment.modelled_clock()).run(|event| {
-                recorder.observe(&event);
-                points.extend(trend.observe(&event));
-            });
+            experiment
+                .simulation(policy, experiment.modelled_clock())
+                .run(|event| {
+                    recorder.observe(&event);
+                    points.extend(trend.observe(&event));
+                })
+                .expect("it fits the clock");
             let (last, summary) = (points.last().expect("points"), experiment.summary(&recorder));
             assert_eq!(last.reuse, summary.reuse);
             assert_eq!(last.imbalance, summary.imbalance);

@@ -75,7 +75,8 @@ impl MultiTenant {
         weights
     }
 
-    /// Draws the trace. Arrivals that would not fit the clock are left out.
+    /// Draws the trace. Arrivals that would not fit the clock are left out: a configuration that
+    /// could have any is refused before ([`Config::validate`](crate::params::Config::validate)).
     pub fn generate(&self) -> Trace {
         let mut draw = Draw::new(self.seed);
         let weights = self.weights();

@@ -18,7 +18,7 @@ struct Dot {
 
 /// For each replica, what it was sent, in order of arrival.
 fn rows(config: &Config, policy: PolicyKind) -> Vec<Vec<Dot>> {
-    let (_, recorder) = Experiment::run_priced(config, policy);
+    let (_, recorder) = Experiment::run_priced(config, policy).expect("the default trace fits the clock");
     let mut rows: Vec<Vec<Dot>> = (0..config.replicas).map(|_| Vec::new()).collect();
     for record in recorder.records() {
         if let Outcome::Served { replica, cached, .. } = record.outcome {
@@ -78,7 +78,7 @@ pub fn Opening() -> Html {
             <h1>{ "Which replica should get this request?" }</h1>
             <p class="lede">{ "Round-robin deals requests out evenly, so every replica has to compute every tenant's \
                 system prompt, and the cache that would have saved that work never gets warm." }</p>
-            <p class="lede">{ "Send each prompt prefix to one replica of its own instead, and it is computed once; \
+            <p class="lede">{ "Send each prompt prefix to one replica of its own instead, and it is computed about once; \
                 the price is that replicas are no longer equally busy." }</p>
             <div class="scatters">{ for pictures.iter().cloned() }</div>
             <p class="key"><span class="swatch cold t0"></span>{ "hollow: the system prompt was computed" }

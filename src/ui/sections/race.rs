@@ -87,8 +87,8 @@ pub fn Race(props: &Props) -> Html {
                 </button>
             }
             <details class="quiet"><summary>{ "What if a worker dies?" }</summary>
-                <p>{ "Each policy runs in a worker of its own. End one while it computes: its column says so after a \
-                    while of silence, the others go on, and it can be started again." }</p>
+                <p>{ "Each policy runs in a worker of its own. End one while it computes: its column says so after \
+                    fifteen seconds of silence, the others go on, and it can be started again." }</p>
                 <div class="buttons">
                     { for state.lanes.iter().enumerate().map(|(index, lane)| html! {
                         <button type="button" disabled={lane.settled()} onclick={move |_: MouseEvent| dom::kill(index)}

@@ -17,11 +17,15 @@ fn told(state: &State, lane: usize, slice: usize) -> Vec<Told> {
     let mut events: Vec<Event> = Vec::new();
     let (mut recorder, mut points) = (experiment.recorder(), Vec::new());
     let mut trend = Trend::new(experiment.config.replicas as usize, experiment.config.objectives());
-    experiment.simulation(policy, experiment.modelled_clock()).watch_blocks().run(|event| {
-        recorder.observe(&event);
-        points.extend(trend.observe(&event));
-        events.push(event);
-    });
+    experiment
+        .simulation(policy, experiment.modelled_clock())
+        .watch_blocks()
+        .run(|event| {
+            recorder.observe(&event);
+            points.extend(trend.observe(&event));
+            events.push(event);
+        })
+        .expect("it fits the clock");
     let mut told = vec![Told::Started { run }];
     for part in events.chunks(slice) {
         let progress = Progress { at: part.last().expect("not empty").at, ..Progress::default() };
@@ -117,6 +121,22 @@ fn under_a_stop_watch_lanes_take_turns() {
     act(&mut state, Action::Cancel);
     assert_eq!((wanted(&state), state.settled()), ([false; 3], true));
     assert_eq!([0, 1, 2].map(|lane| opened("", false).wanted(lane).is_some()), [true; 3]);
+}
+
+#[test]
+fn to_run_what_was_cancelled_is_to_run_it_anew() {
+    let mut state = opened("", false);
+    let run = state.lanes[0].run;
+    act(&mut state, Action::Cancel);
+    act(&mut state, Action::Play);
+    assert_ne!(state.lanes[0].run, run);
+    assert!([0, 1, 2].into_iter().all(|lane| state.wanted(lane).is_some()));
+}
+
+#[test]
+fn a_price_beyond_the_clock_leaves_the_page_standing() {
+    let state = opened(&format!("cost={0},{0},{0},{0},{0},{0}", u64::MAX), false);
+    assert!(state.hint > 0 && state.notices.is_empty());
 }
 
 #[test]
