@@ -10,8 +10,11 @@ pub const CHAPTER_CPU: StepPrice = StepPrice {
     decode: PiecePrice { base: 640_000_000, per_token: 3_080_000_000, per_pair: 4_300_000 },
 };
 
-/// This project's engine in a browser.
+/// This project's own engine in a browser: the medians of five rounds of `scripts/measure_price.mjs`
+/// (the page's own "Measure this machine" in headless Chromium 156, one thread with simd128) on a
+/// shared two-core machine, 2026-11-30. Within a round the fit was off by at most 15 % for a prefill
+/// and 27 % for a decode.
 pub const TINYGPT_WASM: StepPrice = StepPrice {
-    prefill: PiecePrice { base: 300_000_000, per_token: 600_000_000, per_pair: 300_000 },
-    decode: PiecePrice { base: 300_000_000, per_token: 700_000_000, per_pair: 300_000 },
+    prefill: PiecePrice { base: 2_760_000_000, per_token: 411_000_000, per_pair: 315_000 },
+    decode: PiecePrice { base: 1_550_000_000, per_token: 445_000_000, per_pair: 1_530_000 },
 };

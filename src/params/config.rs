@@ -129,8 +129,8 @@ impl Preset {
                 let cost = Cost::TinygptWasm;
                 let alone = |cost: Cost| cost.price().of_request_alone(452, 24).seconds();
                 let faster = alone(chapter.cost) / alone(cost);
-                // Rounded to whole requests a second, so that it reads as a parameter.
-                Config { rate: (chapter.rate * faster).round(), cost, ..chapter }
+                // Rounded to a tenth of a request a second, so that it reads as a parameter.
+                Config { rate: (10.0 * chapter.rate * faster).round() / 10.0, cost, ..chapter }
             }
         }
     }
