@@ -19,9 +19,11 @@
 //! - [`sim`]: the event loop, the record of each request, the summary.
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
+//! - [`chapter`]: the published run that the default price is fitted to, and how near it comes.
 //! - [`report`]: results as JSON and tables.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
+//! - `cli` (native only): the command line.
 //! - [`worker`]: what the page and its workers say to each other; a run in slices.
 //! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
 

@@ -72,7 +72,8 @@ impl Hand {
                     }
                     Some(told) => {
                         unanswered.set(false);
-                        if matches!(told, Told::Finished { .. } | Told::Failed { .. }) {
+                        if matches!(told, Told::Finished { .. } | Told::Failed { .. } | Told::Refused { .. })
+                        {
                             busy.set(false);
                         }
                         tell(told);

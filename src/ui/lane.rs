@@ -17,6 +17,8 @@ pub enum Status {
     Done(Rc<Finished>),
     /// Its worker died; why.
     Dead(String),
+    /// It cannot be run with these parameters; why.
+    Refused(String),
     /// The reader ended it.
     Cancelled,
 }

@@ -353,6 +353,10 @@ impl State {
                 own.status = Status::Done(finished.into());
                 self.settle();
             }
+            Told::Refused { message } if !own.settled() => {
+                own.status = Status::Refused(message);
+                self.settle();
+            }
             Told::Failed { message } if !own.settled() => {
                 own.status = Status::Dead(message);
                 self.settle();

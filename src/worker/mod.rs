@@ -115,4 +115,9 @@ pub enum Told {
         /// Why.
         message: String,
     },
+    /// The race cannot be run as it is asked for; why.
+    Refused {
+        /// In words.
+        message: String,
+    },
 }

@@ -82,7 +82,7 @@ fn take(job: Job) {
             });
             let (config, problems) = from_query(&query);
             match problems.first() {
-                Some(problem) => tell(&Told::Failed { message: problem.to_string() }),
+                Some(problem) => tell(&Told::Refused { message: problem.to_string() }),
                 None => spawn_local(race(run, config, policy)),
             }
         }
@@ -147,7 +147,7 @@ async fn race(run: u32, config: Config, policy: PolicyKind) {
             });
             more = match advanced {
                 Ok(more) => more,
-                Err(too_long) => return tell(&Told::Failed { message: too_long.to_string() }),
+                Err(too_long) => return tell(&Told::Refused { message: too_long.to_string() }),
             };
         }
         wall += seconds() - start;

@@ -1,9 +1,7 @@
 // The built page (dist/), in headless Chromium, from a sub-path: `node --test tests/browser/page.test.mjs`.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { launch, open, serve } from "./harness.mjs";
@@ -31,11 +29,10 @@ const raceOver = (page) => page.waitForFunction(
 const cells = (page, policy) => id(page, `row-${policy}`).locator("td").evaluateAll(
   (all) => all.map((cell) => [...cell.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join("").trim()));
 /** What the command line writes for the same parameters. */
-const native = (...flags) => {
-  const built = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "release/warmroute");
-  const [program, first] = existsSync(built) ? [built, []] : ["cargo", ["run", "--quiet", "--release", "--bin", "warmroute", "--"]];
-  return execFileSync(program, [...first, "run", "--json", ...flags], { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
-};
+const native = (...flags) => execFileSync(
+  // By cargo, so that it is never an older build's answer.
+  "cargo", ["run", "--quiet", "--release", "--locked", "--bin", "warmroute", "--", "run", "--json", ...flags],
+  { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
 const downloaded = async (page) => {
   const [download] = await Promise.all([page.waitForEvent("download"), id(page, "download").click()]);
   return readFile(await download.path(), "utf8");
@@ -128,6 +125,26 @@ pageTest("a worker that dies says so, the others go on, and it can be started ag
   await lane.getByText(/computed in/).waitFor({ timeout: 90_000 });
   await raceOver(page);
 }, { query: "?requests=120" });
+
+pageTest("after all workers died a restart brings new ones", async (page) => {
+  await id(page, "lane-prefix-affinity").getByText(/computing: \d+ of/).waitFor({ timeout: 30_000 });
+  await page.evaluate(() => [0, 1, 2].forEach((lane) => window.__warmrouteKillWorker(lane)));
+  await id(page, "restart").click();
+  await raceOver(page);
+}, { query: "?requests=60" });
+
+pageTest("a price beyond the clock is said, and the page stands", async (page) => {
+  await id(page, "lane-round-robin").getByText(/This cannot be run: .*213 days/).waitFor({ timeout: 30_000 });
+  await page.evaluate(() => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
+  await id(page, "p-cost").fill("chapter-cpu");
+  await raceOver(page);
+}, { query: `?backend=modelled&cost=${Array(6).fill("18446744073709551615").join(",")}` });
+
+pageTest("the cold start is part of the address", async (page) => {
+  assert.match(await page.locator("main").innerText(), /8\.03 × 10⁹ parameters × 0\.5 bytes/);
+  await raceOver(page);
+  assert.equal(new URL(page.url()).search, "?backend=modelled&cold_precision=int4");
+}, { query: "?backend=modelled&cold_precision=int4" });
 
 pageTest("what ends can be cancelled and run again", async (page) => {
   await id(page, "lane-round-robin").getByText(/computing: /).waitFor({ timeout: 30_000 });

@@ -161,6 +161,9 @@ fn status(props: &Props) -> Html {
         Status::Dead(why) => html! {
             <span class="dead" role="alert">{ format!("This worker died. {why} ") }{ again("Restart it") }</span>
         },
+        Status::Refused(why) => html! {
+            <span class="dead" role="alert">{ format!("This cannot be run: {why}.") }</span>
+        },
         Status::Cancelled => html! { <>{ "cancelled " }{ again("Run it") }</> },
     };
     html! { <p class="status" data-testid="status">{ text }</p> }
