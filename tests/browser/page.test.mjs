@@ -141,7 +141,7 @@ pageTest("a price beyond the clock is said, and the page stands", async (page) =
 }, { query: `?backend=modelled&cost=${Array(6).fill("18446744073709551615").join(",")}` });
 
 pageTest("the cold start is part of the address", async (page) => {
-  assert.match(await page.locator("main").innerText(), /8\.03 × 10⁹ parameters × 0\.5 bytes/);
+  assert.match(await page.locator("main").innerText(), /8\.03 × 10⁹ parameters × 0\.5 byte ÷/);
   await raceOver(page);
   assert.equal(new URL(page.url()).search, "?backend=modelled&cold_precision=int4");
 }, { query: "?backend=modelled&cold_precision=int4" });
