@@ -16,4 +16,5 @@ while busy "$port"; do
   port=$((port + 1))
 done
 say "building; then the page is on http://127.0.0.1:$port (end with Ctrl-C)"
-exec trunk serve --release --locked --address 127.0.0.1 --port "$port"
+# Not into dist/: a served page looks for its server, to load anew when a file changes, and a hosted one must not.
+exec trunk serve --release --locked --address 127.0.0.1 --port "$port" --dist target/served
