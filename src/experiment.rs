@@ -32,8 +32,7 @@ pub struct Experiment {
 impl Experiment {
     /// An experiment on the generated trace.
     pub fn new(config: Config) -> Experiment {
-        let trace = config.generator().generate();
-        Experiment::with_trace(config, trace, None)
+        Experiment::reusing(config, None)
     }
 
     /// The same with weights that were made before: they are the same in every experiment.

@@ -174,12 +174,15 @@ fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, 
     }
     let mut spreads: Vec<Spread> =
         config.policy.iter().map(|&policy| Spread { policy, summaries: Vec::new() }).collect();
+    let mut model = None;
     for seed in 0..u64::from(seeds) {
-        let experiment = Experiment::new(Config { seed: config.seed.wrapping_add(seed), ..config.clone() });
+        let config = Config { seed: config.seed.wrapping_add(seed), ..config.clone() };
+        let experiment = Experiment::reusing(config, model);
         for spread in &mut spreads {
             let recorder: Recorder = experiment.run(spread.policy, clock(&experiment))?;
             spread.summaries.push(experiment.summary(&recorder));
         }
+        model = experiment.model();
     }
     Ok(if options.json { spread_json(&spreads) } else { spread_table(&spreads) })
 }
