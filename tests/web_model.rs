@@ -8,9 +8,9 @@ use warmroute::model::{ModelConfig, Scratch, Slice, TinyGpt, Token};
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
 /// FNV-1a over the bits of what TinyGPT computes from a few prompts.
-const CHECKSUM: u64 = 0xc91d2d35c80b9a1a;
+const CHECKSUM: u64 = 0x582f41bb7a8fa571;
 /// The tokens drawn after them.
-const DRAWN: [Token; 6] = [140, 23, 232, 227, 157, 6];
+const DRAWN: [Token; 6] = [140, 132, 235, 114, 217, 9];
 
 /// Hashes floats by their bits.
 fn hash(state: u64, floats: &[f32]) -> u64 {

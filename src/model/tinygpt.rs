@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::kv::BlockId;
 use crate::kv::store::KvStore;
 
-use super::attention::Context;
-use super::kernels::{Output, RopeTable, rms_norm, silu_mul};
+use super::attention::{Attention, QUAD, query_place, query_width};
+use super::kernels::{LANES, RopeTable, rms_norm};
 use super::safetensors::{Checkpoint, SafetensorsError};
 use super::scratch::{Row, Scratch, sized};
 use super::weights::{LayerWeights, Weights};
@@ -112,13 +112,18 @@ impl TinyGpt {
             let embedding = self.weights.embedding.get(start..start + width);
             hidden.copy_from_slice(embedding.expect("every token is in the vocabulary"));
         }
+        let last = self.config.layers - 1;
         for (layer, weights) in self.weights.layers.iter().enumerate() {
-            self.keys_and_values(layer, weights, store, scratch, slices);
-            if layer + 1 == self.config.layers {
+            // After the last layer only sampled rows are read: of the others it computes keys and values alone.
+            if layer == last && scratch.rows.iter().any(|row| !row.sampled) {
+                self.project(layer, weights, store, scratch, slices, Part::KeysAndValues);
                 keep_sampled(scratch, width);
                 if scratch.rows.is_empty() {
                     return;
                 }
+                self.project(layer, weights, store, scratch, slices, Part::Queries);
+            } else {
+                self.project(layer, weights, store, scratch, slices, Part::All);
             }
             self.attention(layer, weights, store, scratch, slices);
             self.mlp(weights, scratch);
@@ -126,29 +131,53 @@ impl TinyGpt {
         self.head(scratch);
     }
 
-    /// Norms the residual stream, and computes and stores the rows' keys and values.
-    fn keys_and_values(
+    /// Norms the residual stream and projects it: keys go to the store, rotated, with their values; queries, rotated
+    /// and scaled, to the scratch.
+    fn project(
         &self,
         layer: usize,
         weights: &LayerWeights,
         store: &mut KvStore,
         scratch: &mut Scratch,
         slices: &[Slice<'_>],
+        part: Part,
     ) {
         let (rows, width, kv) = (scratch.rows.len(), self.config.hidden(), self.config.kv_width());
         let normed = sized(&mut scratch.normed, rows * width);
         rms_norm(&scratch.hidden[..rows * width], &weights.attention_norm, self.config.norm_eps, normed);
-        let key_value = sized(&mut scratch.key_value, rows * 2 * kv);
-        weights.key_value.multiply(normed, key_value, Output::Set);
-        for (row, key_value) in scratch.rows.iter().zip(key_value.chunks_exact_mut(2 * kv)) {
-            let (keys, values) = key_value.split_at_mut(kv);
-            self.rope.rotate(keys, row.position, 1.0);
-            let block = slices[row.slice].blocks[row.position / store.block_size()];
-            store.write(block, layer, row.position % store.block_size(), keys, values);
+
+        let all = &weights.query_key_value;
+        let queries = width / LANES;
+        let (panels, columns) = match part {
+            Part::All => (0..all.panels(), width + 2 * kv),
+            Part::Queries => (0..queries, width),
+            Part::KeysAndValues => (queries..all.panels(), 2 * kv),
+        };
+        let projected = sized(&mut scratch.projected, rows * columns);
+        all.multiply(panels, normed, rows, &mut scratch.room, projected);
+
+        let (query_width, head_dim) = (query_width(&self.config), self.config.head_dim);
+        let scale = 1.0 / (head_dim as f32).sqrt();
+        let query = sized(&mut scratch.query, rows * query_width);
+        let projected = projected.chunks_exact(columns).zip(query.chunks_exact_mut(query_width));
+        for (row, (projected, query)) in scratch.rows.iter().zip(projected) {
+            let (own, keys_values) = projected.split_at(if part == Part::KeysAndValues { 0 } else { width });
+            for (head, own) in own.chunks_exact(head_dim).enumerate() {
+                let out = &mut query[query_place(&self.config, head)..];
+                self.rope.rotate(own, row.position, scale, out, QUAD);
+            }
+            if part != Part::Queries {
+                let (keys, values) = keys_values.split_at(kv);
+                let block = slices[row.slice].blocks[row.position / store.block_size()];
+                store.write(block, layer, row.position % store.block_size(), values, |head, out| {
+                    let keys = &keys[head * head_dim..][..head_dim];
+                    self.rope.rotate(keys, row.position, 1.0, out, LANES);
+                });
+            }
         }
     }
 
-    /// Lets the normed rows attend, and adds the result to the residual stream.
+    /// Lets the projected rows attend, and adds the result to the residual stream.
     fn attention(
         &self,
         layer: usize,
@@ -158,18 +187,28 @@ impl TinyGpt {
         slices: &[Slice<'_>],
     ) {
         let (rows, width) = (scratch.rows.len(), self.config.hidden());
-        let query = sized(&mut scratch.query, rows * width);
         let attended = sized(&mut scratch.attended, rows * width);
-        weights.query.multiply(&scratch.normed[..rows * width], query, Output::Set);
-        let scale = 1.0 / (self.config.head_dim as f32).sqrt();
-        let pairs = query.chunks_exact_mut(width).zip(attended.chunks_exact_mut(width));
-        for (row, (query, attended)) in scratch.rows.iter().zip(pairs) {
-            self.rope.rotate(query, row.position, scale);
-            let blocks = slices[row.slice].blocks;
-            let context = Context { store, layer, blocks, tokens: row.position + 1 };
-            context.attend(&self.config, query, &mut scratch.scores, attended);
+        let query_width = query_width(&self.config);
+        let mut first_row = 0;
+        // Rows of one slice are neighbours, at neighbouring positions.
+        for run in scratch.rows.chunk_by(|a, b| a.slice == b.slice) {
+            Attention {
+                config: &self.config,
+                store,
+                layer,
+                blocks: slices[run[0].slice].blocks,
+                positions: run[0].position..run[0].position + run.len(),
+                queries: &scratch.query[first_row * query_width..][..run.len() * query_width],
+                scratch: &mut scratch.attention,
+                out: attended,
+                first_row,
+                rows,
+            }
+            .attend();
+            first_row += run.len();
         }
-        weights.attention_out.multiply(attended, &mut scratch.hidden[..rows * width], Output::Add);
+        let hidden = &mut scratch.hidden[..rows * width];
+        weights.attention_out.multiply_add(attended, rows, &mut scratch.room, hidden);
     }
 
     /// Adds the gated MLP of the residual stream to it.
@@ -178,12 +217,9 @@ impl TinyGpt {
         let hidden = &mut scratch.hidden[..rows * width];
         let normed = &mut scratch.normed[..rows * width];
         rms_norm(hidden, &weights.mlp_norm, self.config.norm_eps, normed);
-        let gate = sized(&mut scratch.gate, rows * ffn);
-        let up = sized(&mut scratch.up, rows * ffn);
-        weights.gate.multiply(normed, gate, Output::Set);
-        weights.up.multiply(normed, up, Output::Set);
-        silu_mul(gate, up);
-        weights.down.multiply(gate, hidden, Output::Add);
+        let activated = sized(&mut scratch.activated, rows * ffn);
+        weights.gate_up.multiply_gated(normed, rows, &mut scratch.room, activated);
+        weights.down.multiply_add(activated, rows, &mut scratch.room, hidden);
     }
 
     /// Computes the logits of the rows left, which are all sampled.
@@ -194,7 +230,8 @@ impl TinyGpt {
         rms_norm(hidden, &self.weights.final_norm, self.config.norm_eps, normed);
         let vocab_size = self.config.vocab_size;
         let logits = sized(&mut scratch.tile_logits, rows * vocab_size);
-        self.weights.head.multiply(normed, logits, Output::Set);
+        let head = &self.weights.head;
+        head.multiply(0..head.panels(), normed, rows, &mut scratch.room, logits);
         for i in 0..rows {
             let slice = scratch.rows[i].slice;
             scratch.place_logits(i, slice);
@@ -202,15 +239,21 @@ impl TinyGpt {
     }
 }
 
-/// Drops all rows but the sampled ones from the tile, its residual stream and its normed copy.
+/// Which of a layer's projections to compute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    Queries,
+    KeysAndValues,
+}
+
+/// Drops all rows but the sampled ones from the tile and its residual stream.
 fn keep_sampled(scratch: &mut Scratch, width: usize) {
     let mut kept = 0;
     for i in 0..scratch.rows.len() {
         if scratch.rows[i].sampled {
             scratch.rows[kept] = scratch.rows[i];
-            for buffer in [&mut scratch.hidden, &mut scratch.normed] {
-                buffer.copy_within(i * width..(i + 1) * width, kept * width);
-            }
+            scratch.hidden.copy_within(i * width..(i + 1) * width, kept * width);
             kept += 1;
         }
     }
