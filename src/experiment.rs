@@ -68,7 +68,7 @@ impl Experiment {
             Some(model) => Box::new(TinyGptBackend::new(model.clone(), &limits)),
             None => Box::new(Modelled),
         };
-        Replica::new(index, limits, backend)
+        Replica::new(index, limits, backend).with_prefill_chunk(self.config.prefill_chunk as usize)
     }
 
     /// An empty fleet under a policy.
@@ -105,7 +105,9 @@ impl Experiment {
     pub fn run_priced(config: &Config, policy: PolicyKind) -> Result<(Trace, Recorder), TooLong> {
         let trace = config.generator().generate();
         let (limits, clock) = (config.limits(), Box::new(crate::sim::Modelled(config.cost.price())));
-        let replicas = (0..config.replicas).map(|i| Replica::new(i, limits, Box::new(Modelled))).collect();
+        let chunk = config.prefill_chunk as usize;
+        let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
+        let replicas = (0..config.replicas).map(replica).collect();
         let fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
         let mut recorder = Recorder::new(config.replicas as usize, config.blocks as usize);
         Simulation::new(fleet, &trace, config.sampling(), clock).run(|event| recorder.observe(&event))?;

@@ -105,12 +105,40 @@ proptest! {
     #[test]
     fn every_request_finishes_in_the_smallest_pool(
         jobs in jobs(), block_size in 1usize..5, max_batch in 1usize..6, every in 0usize..4, spare in 0usize..4,
+        chunk in 0usize..6,
     ) {
         let blocks = smallest_pool(&jobs, block_size) + spare;
         let limits = Limits { blocks, block_size, max_batch, positions: 64 };
-        let mut replica = Replica::new(0, limits, Box::new(Modelled));
+        let mut replica = Replica::new(0, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
         drive(&mut replica, &jobs, every, &Sampling::default());
         prop_assert!(replica.stats().peak_held <= blocks as u64);
+    }
+
+    #[test]
+    fn what_is_shared_is_computed_once_in_chunks_as_in_whole(
+        jobs in jobs(), block_size in 1usize..5, max_batch in 1usize..6, chunk in 1usize..6,
+    ) {
+        // Nothing is evicted, and all are there from the beginning: what each finds is what those
+        // before it had in their prompts.
+        let limits = Limits { blocks: 400, block_size, max_batch, positions: 64 };
+        let found = |chunk: usize| {
+            let mut replica = Replica::new(0, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
+            for (id, job) in jobs.iter().enumerate() {
+                replica.add_request(request(id, job, &Sampling::default())).expect("it fits");
+            }
+            let (mut cached, mut computed) = (Vec::new(), 0);
+            while replica.has_work() {
+                let start = replica.begin_step(0);
+                let in_step: u64 = start.work.prefills.iter().map(|piece| piece.tokens).sum();
+                assert!(chunk == 0 || in_step <= chunk as u64, "{in_step} tokens in chunks of {chunk}");
+                computed += in_step;
+                cached.extend(start.admitted.iter().map(|one| one.cached));
+                replica.end_step(0);
+                replica.audit();
+            }
+            (cached, computed)
+        };
+        prop_assert_eq!(found(chunk), found(0));
     }
 
     #[test]
@@ -136,14 +164,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn outputs_do_not_depend_on_cache_batch_or_preemption(
+    fn outputs_do_not_depend_on_cache_batch_chunks_or_preemption(
         jobs in jobs(), block_size in 1usize..5, max_batch in 1usize..6, every in 0usize..4, warm in 0u32..2,
+        chunk in 0usize..6,
     ) {
         let sampling = Sampling { temperature: warm as f32, seed: 5, ..Sampling::default() };
         let model = small_model();
         let limits = Limits { blocks: smallest_pool(&jobs, block_size), block_size, max_batch, positions: 64 };
         let expected = alone(&model, limits, &jobs, &sampling);
-        let mut replica = Replica::new(0, limits, Box::new(TinyGptBackend::new(model, &limits)));
+        let backend = Box::new(TinyGptBackend::new(model, &limits));
+        let mut replica = Replica::new(0, limits, backend).with_prefill_chunk(chunk);
         prop_assert_eq!(drive(&mut replica, &jobs, every, &sampling), expected);
     }
 }
@@ -191,4 +221,59 @@ fn requests_admitted_in_one_step_share_what_the_first_computes() {
     let start = replica.begin_step(0);
     let cached: Vec<u32> = start.admitted.iter().map(|a| a.cached).collect();
     assert_eq!((cached, start.held), (vec![0, 8], 4), "two shared blocks and one of each one's own");
+}
+
+#[test]
+fn a_prompt_in_chunks_takes_its_first_token_with_the_last_and_the_others_go_on() {
+    let limits = Limits { blocks: 32, block_size: 4, max_batch: 4, positions: 64 };
+    let mut replica = Replica::new(0, limits, Box::new(Modelled)).with_prefill_chunk(5);
+    let long: Vec<Token> = (0..12).collect();
+    let jobs = [(vec![90, 91], 9), (long.clone(), 2), ([&long[..], &[50]].concat(), 1)];
+    for (id, job) in jobs.iter().enumerate() {
+        replica.add_request(request(id, job, &Sampling::default())).expect("it fits");
+    }
+    let mut step = || {
+        let start = replica.begin_step(0);
+        let pieces: Vec<(u64, u64)> = start.work.prefills.iter().map(|p| (p.tokens, p.pairs)).collect();
+        let decoded = start.work.decode.map_or(0, |piece| piece.tokens);
+        let end = replica.end_step(0);
+        replica.audit();
+        (pieces, decoded, end.emitted.iter().map(|e| e.request).collect::<Vec<_>>(), start)
+    };
+    let (pieces, decoded, emitted, _) = step();
+    assert_eq!((pieces, decoded, emitted), (vec![(2, 3), (3, 6)], 0, vec![0]), "2 tokens, and 3 of 12");
+    let (pieces, decoded, emitted, start) = step();
+    assert_eq!((pieces, decoded, emitted), (vec![(5, 30)], 1, vec![0]));
+    assert_eq!(start.continued.map(|c| (c.request, c.computed, c.recomputed)), Some((1, 5, 0)));
+    let (pieces, decoded, emitted, start) = step();
+    assert_eq!((pieces, decoded, emitted), (vec![(4, 42), (1, 13)], 1, vec![0, 1, 2]));
+    assert_eq!(start.admitted[0].cached, 12, "the third finds all that the second has just computed");
+}
+
+#[test]
+fn what_a_preempted_chunk_computed_is_counted_as_computed_again() {
+    // The older request takes the last block while the younger one's prompt is half computed.
+    let limits = Limits { blocks: 7, block_size: 2, max_batch: 2, positions: 64 };
+    let mut replica = Replica::new(0, limits, Box::new(Modelled)).with_prefill_chunk(2);
+    let jobs = [(vec![1, 2], 8), ((10..20).collect(), 2)];
+    for (id, job) in jobs.iter().enumerate() {
+        replica.add_request(request(id, job, &Sampling::default())).expect("it fits");
+    }
+    let (mut computed, mut recomputed, mut cached) = (0, 0, Vec::new());
+    while replica.has_work() {
+        let start = replica.begin_step(0);
+        for one in start.admitted.iter().filter(|one| one.request == 1) {
+            (computed, recomputed) = (computed + one.computed, recomputed + one.recomputed);
+            cached.push(one.cached);
+        }
+        if let Some(one) = start.continued {
+            assert_eq!(one.request, 1);
+            (computed, recomputed) = (computed + one.computed, recomputed + one.recomputed);
+        }
+        replica.end_step(0);
+        replica.audit();
+    }
+    assert_eq!((replica.stats().preemptions, cached.len()), (1, 2));
+    assert_eq!(computed - recomputed, 10, "each token of the prompt is new once");
+    assert!(cached[0] == 0 && recomputed > 0 || cached[1] > 0, "{cached:?}, {recomputed}");
 }

@@ -106,3 +106,57 @@ fn separate_devices_leave_the_idle_idle_and_are_never_slower() {
         assert!(ttft(&separate) < ttft(&shared), "{policy:?}");
     }
 }
+
+/// The longest step of a run under a policy, in picoseconds, and its figures.
+fn longest_step(experiment: &Experiment, policy: PolicyKind) -> (u64, Summary) {
+    let (mut recorder, mut longest) = (experiment.recorder(), 0);
+    let observe = |event: Event| {
+        if let What::StepStarted { ends, .. } = &event.what {
+            longest = longest.max(ends - event.at);
+        }
+        recorder.observe(&event);
+    };
+    experiment.simulation(policy, experiment.modelled_clock()).run(observe).expect("it fits the clock");
+    (longest, experiment.summary(&recorder))
+}
+
+#[test]
+fn chunks_of_long_prompts_hold_up_the_others_less() {
+    // Prompts of some 600 tokens, mostly new, beside answers that are being read as they come.
+    let config = Config {
+        requests: 200,
+        repeat: 1,
+        user_min: 500,
+        user_max: 512,
+        devices: Devices::Separate,
+        blocks: 1024,
+        ..Config::default()
+    };
+    let whole = modelled(config.clone());
+    let cut = modelled(Config { prefill_chunk: 64, ..config });
+    for policy in PolicyKind::ALL {
+        let ((long, without), (short, with)) = (longest_step(&whole, policy), longest_step(&cut, policy));
+        let gap = |s: &Summary| s.token_gap.p99.expect("tokens followed each other");
+        assert!(4 * short < long, "{policy:?}: a step takes {short} ps, {long} without chunks");
+        assert!(4.0 * gap(&with) < gap(&without), "{policy:?}: {} s, {} s", gap(&with), gap(&without));
+        assert_eq!(with.output_tokens, without.output_tokens);
+    }
+}
+
+#[test]
+fn tensors_and_prices_make_the_same_run_in_chunks() {
+    let config = Config {
+        requests: 6,
+        repeat: 1,
+        output_max: 20,
+        blocks: 18,
+        rate: 40.0,
+        prefill_chunk: 24,
+        ..Config::default()
+    };
+    let priced = modelled(config.clone());
+    let computed = Experiment::new(config);
+    for policy in PolicyKind::ALL {
+        assert_eq!(summary(&priced, policy), summary(&computed, policy), "{policy:?}");
+    }
+}

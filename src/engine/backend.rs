@@ -12,13 +12,13 @@ use crate::trace::Token;
 pub struct Running<'a> {
     /// Whose it is.
     pub id: RequestId,
-    /// Prompt and output so far.
+    /// Prompt and output so far; of a prompt that is computed in chunks, all up to this chunk's end.
     pub tokens: &'a [Token],
-    /// How many of them are the prompt.
+    /// How many tokens the whole prompt has.
     pub prompt_len: usize,
     /// Tokens before this one have their keys and values in the blocks already.
     pub start: usize,
-    /// The block table; covers all of `tokens`.
+    /// The block table; covers at least all of `tokens`.
     pub blocks: &'a [BlockId],
     /// How to choose the next token.
     pub sampling: &'a Sampling,
@@ -29,7 +29,8 @@ pub struct Running<'a> {
 /// Computes (or prices) what the scheduler decided.
 pub trait Backend {
     /// Computes each sequence's tokens from `start` on and returns the token that follows each.
-    /// A prefill is one sequence; a decode is any number, each with one token to compute.
+    /// A prefill is one sequence; a decode is any number, each with one token to compute. What follows
+    /// a chunk that is not a prompt's last is not looked at.
     fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token>;
 
     /// Bytes of keys and values held in memory, where there are any.

@@ -36,9 +36,9 @@ pub struct Placement {
 /// What a step has to compute, in the terms that its price is stated in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// One entry for each request admitted in this step.
+    /// One entry for each request whose prompt is computed in this step, or a part of it.
     pub prefills: Vec<Piece>,
-    /// The decode of everything that was running before; `None` where nothing was.
+    /// The decode of everything whose prompt was computed before; `None` where nothing was.
     pub decode: Option<Piece>,
 }
 
@@ -66,7 +66,7 @@ pub struct Admitted {
     pub request: RequestId,
     /// Tokens found in the prefix cache.
     pub cached: u32,
-    /// Tokens to compute.
+    /// Tokens computed in this step: all the rest, or the first chunk of it.
     pub computed: u32,
     /// Of those, tokens that had been computed before a preemption.
     pub recomputed: u32,
@@ -74,11 +74,25 @@ pub struct Admitted {
     pub first: bool,
 }
 
+/// The next chunk of a prompt that an earlier step has begun to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continued {
+    /// Whose.
+    pub request: RequestId,
+    /// Tokens computed in this step.
+    pub computed: u32,
+    /// Of those, tokens that had been computed before a preemption.
+    pub recomputed: u32,
+}
+
 /// What the start of a step decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepStart {
     /// The replica that steps.
     pub replica: u32,
+    /// Whose prefill goes on, where prompts are computed in chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued: Option<Continued>,
     /// Admitted, in order.
     pub admitted: Vec<Admitted>,
     /// Preempted, newest first.
@@ -107,7 +121,7 @@ pub struct Emitted {
 pub struct StepEnd {
     /// The replica that stepped.
     pub replica: u32,
-    /// Its tokens: one for each request decoded or admitted.
+    /// Its tokens: one for each request decoded and each whose prefill is complete.
     pub emitted: Vec<Emitted>,
 }
 

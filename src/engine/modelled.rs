@@ -16,8 +16,8 @@ impl Backend for Modelled {
         batch
             .iter()
             .map(|seq| {
-                let at = seq.tokens.len() - seq.prompt_len;
-                let given = seq.output.and_then(|output| output.get(at).copied());
+                let at = seq.tokens.len().checked_sub(seq.prompt_len);
+                let given = at.and_then(|at| seq.output?.get(at).copied());
                 given.unwrap_or(FIRST_OUTPUT | seq.id)
             })
             .collect()

@@ -1,11 +1,15 @@
 //! The scheduler: admission in order of arrival, continuous batching, preemption of the newest.
+//!
+//! Prompts may be computed in chunks, so that a step's length is bounded. At most one prompt is then
+//! partly computed: the newest running one. Nobody is admitted before it is complete, so whoever is
+//! admitted finds all that was computed before, as without chunks.
 
 use std::collections::VecDeque;
 
 use super::request::Sequence;
 use super::{
-    Admitted, Backend, Emitted, Engine, Limits, Piece, Placement, Rejection, Request, RequestId, Running,
-    StepEnd, StepStart, Work,
+    Admitted, Backend, Continued, Emitted, Engine, Limits, Piece, Placement, Rejection, Request, RequestId,
+    Running, StepEnd, StepStart, Work,
 };
 use crate::kv::BlockId;
 use crate::kv::blocks::BlockPool;
@@ -39,6 +43,8 @@ pub enum BlockUse {
 pub struct Replica {
     index: u32,
     limits: Limits,
+    /// Prompt tokens computed in one step at most.
+    prefill_chunk: usize,
     pool: BlockPool,
     waiting: VecDeque<Sequence>,
     running: Vec<Sequence>,
@@ -61,6 +67,7 @@ impl Replica {
         Replica {
             index,
             limits,
+            prefill_chunk: usize::MAX,
             pool,
             waiting: VecDeque::new(),
             running: Vec::new(),
@@ -70,6 +77,12 @@ impl Replica {
             stats: ReplicaStats::default(),
             painted: vec![None; limits.blocks],
         }
+    }
+
+    /// The same with prompts computed in chunks: at most so many prompt tokens in a step; 0: whole
+    /// prompts.
+    pub fn with_prefill_chunk(self, tokens: usize) -> Replica {
+        Replica { prefill_chunk: if tokens == 0 { usize::MAX } else { tokens }, ..self }
     }
 
     /// What it can hold.
@@ -119,6 +132,8 @@ impl Replica {
     pub fn audit(&self) {
         self.pool.audit(self.running.iter().map(|seq| &seq.blocks[..]));
         assert!(self.waiting.iter().all(|seq| seq.blocks.is_empty()), "who waits holds nothing");
+        let older = self.running.split_last().map_or(&[][..], |(_, older)| older);
+        assert!(older.iter().all(|seq| !seq.prefilling), "only the newest prompt is partly computed");
         let outstanding: u64 = self.waiting.iter().chain(&self.running).map(Sequence::outstanding).sum();
         assert_eq!(outstanding, self.outstanding_tokens);
     }
@@ -143,7 +158,7 @@ impl Replica {
                     self.stats.peak_held = self.pool.held() as u64;
                     let mut newest = self.running.pop().expect("the one that needs a block is running");
                     self.pool.release(&newest.blocks, self.stats.steps);
-                    newest.blocks.clear();
+                    newest.reset();
                     preempted.push(newest.id);
                     self.waiting.push_front(newest);
                 }
@@ -153,9 +168,10 @@ impl Replica {
         preempted
     }
 
-    /// Admits the head of the queue and computes its prefill, or leaves it where it is.
-    fn admit(&mut self) -> Option<(Admitted, Piece)> {
-        if self.running.len() >= self.limits.max_batch {
+    /// Admits the head of the queue and computes its prefill, or as much of it as `left` has tokens
+    /// for; or leaves it where it is.
+    fn admit(&mut self, left: &mut usize) -> Option<(Admitted, Piece)> {
+        if *left == 0 || self.running.len() >= self.limits.max_batch {
             return None;
         }
         let head = self.waiting.front()?;
@@ -173,30 +189,54 @@ impl Replica {
             self.painted[id as usize] = seq.tenant;
             seq.blocks.push(id);
         }
-        let len = seq.tokens.len();
-        seq.pending = Some(self.backend.forward(&[seq.view(start)])[0]);
-        for at in 0..len / self.pool.block_size() {
+        seq.computed = start;
+        let first = !core::mem::replace(&mut seq.admitted, true);
+        self.running.push(seq);
+        let (Continued { request, computed, recomputed }, piece) = self.prefill(left);
+        Some((Admitted { request, cached: start as u32, computed, recomputed, first }, piece))
+    }
+
+    /// Computes the newest request's prompt from where it stands, to its end or as far as `left` goes,
+    /// and publishes what is full.
+    fn prefill(&mut self, left: &mut usize) -> (Continued, Piece) {
+        let seq = self.running.last_mut().expect("it was just admitted, or is known to be there");
+        let (start, len) = (seq.computed, seq.tokens.len());
+        let end = len.min(start.saturating_add(*left));
+        *left -= end - start;
+        let follows = self.backend.forward(&[seq.view(start, end)])[0];
+        seq.prefilling = end < len;
+        seq.pending = (!seq.prefilling).then_some(follows);
+        seq.computed = end;
+        let block_size = self.pool.block_size();
+        for at in start / block_size..end / block_size {
             self.pool.publish(&mut seq.blocks, at, &seq.tokens);
         }
-        let admitted = Admitted {
-            request: seq.id,
-            cached: start as u32,
-            computed: (len - start) as u32,
-            // The newest token had not been computed when it was preempted.
-            recomputed: if seq.admitted { (len - 1 - start) as u32 } else { 0 },
-            first: !seq.admitted,
-        };
-        seq.admitted = true;
-        self.running.push(seq);
-        Some((admitted, Piece::range(start, len)))
+        let recomputed = end.min(seq.lost).saturating_sub(start) as u32;
+        (Continued { request: seq.id, computed: (end - start) as u32, recomputed }, Piece::range(start, end))
+    }
+
+    /// Computes one token of each of the oldest `count` requests.
+    fn decode(&mut self, count: usize) -> Option<Piece> {
+        let running = self.running.get_mut(..count).filter(|running| !running.is_empty())?;
+        let batch: Vec<Running<'_>> =
+            running.iter().map(|seq| seq.view(seq.computed, seq.tokens.len())).collect();
+        let tokens = self.backend.forward(&batch);
+        let mut piece = Piece::default();
+        for (seq, token) in running.iter_mut().zip(tokens) {
+            seq.pending = Some(token);
+            seq.computed += 1;
+            piece.tokens += 1;
+            piece.pairs += seq.tokens.len() as u64;
+        }
+        Some(piece)
     }
 }
 
 impl Sequence {
-    fn view(&self, start: usize) -> Running<'_> {
+    fn view(&self, start: usize, end: usize) -> Running<'_> {
         Running {
             id: self.id,
-            tokens: &self.tokens,
+            tokens: &self.tokens[..end],
             prompt_len: self.prompt_len,
             start,
             blocks: &self.blocks,
@@ -229,29 +269,26 @@ impl Engine for Replica {
         self.stats.steps += 1;
         let evictions = self.pool.evictions();
         let preempted = self.make_room();
-        let before = self.running.len();
         let (mut admitted, mut prefills) = (Vec::new(), Vec::new());
+        let mut left = self.prefill_chunk;
+        let partial = self.running.last().is_some_and(|seq| seq.prefilling);
+        let decoding = self.running.len() - usize::from(partial);
+        let continued = partial.then(|| {
+            let (continued, piece) = self.prefill(&mut left);
+            prefills.push(piece);
+            continued
+        });
         if preempted.is_empty() {
-            while let Some((one, piece)) = self.admit() {
+            while let Some((one, piece)) = self.admit(&mut left) {
                 admitted.push(one);
                 prefills.push(piece);
             }
         }
-        let decode = (before > 0).then(|| {
-            let batch: Vec<Running<'_>> =
-                self.running[..before].iter().map(|seq| seq.view(seq.tokens.len() - 1)).collect();
-            let tokens = self.backend.forward(&batch);
-            let mut piece = Piece::default();
-            for (seq, token) in self.running.iter_mut().zip(tokens) {
-                seq.pending = Some(token);
-                piece.tokens += 1;
-                piece.pairs += seq.tokens.len() as u64;
-            }
-            piece
-        });
+        let decode = self.decode(decoding);
         self.stats.peak_held = self.stats.peak_held.max(self.pool.held() as u64);
         StepStart {
             replica: self.index,
+            continued,
             admitted,
             preempted,
             evicted: (self.pool.evictions() - evictions) as u32,
@@ -265,12 +302,15 @@ impl Engine for Replica {
         let block_size = self.pool.block_size();
         let mut emitted = Vec::with_capacity(self.running.len());
         for seq in &mut self.running {
+            let Some(token) = seq.pending.take() else {
+                debug_assert!(seq.prefilling, "whatever runs was computed in this step");
+                continue;
+            };
             // What a decode has just filled can be shared from now on; prefills published theirs.
             let len = seq.tokens.len();
             if len.is_multiple_of(block_size) {
                 self.pool.publish(&mut seq.blocks, len / block_size - 1, &seq.tokens);
             }
-            let token = seq.pending.take().expect("every running request was computed in this step");
             seq.tokens.push(token);
             self.outstanding_tokens -= 1;
             emitted.push(Emitted { request: seq.id, token, last: seq.generated() == seq.max_tokens });

@@ -116,6 +116,12 @@ pub(super) struct Sequence {
     pub sampling: Sampling,
     /// The block table.
     pub blocks: Vec<BlockId>,
+    /// Tokens whose keys and values are in those blocks.
+    pub computed: usize,
+    /// The most tokens that were computed before a preemption.
+    pub lost: usize,
+    /// Whether it runs and its prefill is not complete.
+    pub prefilling: bool,
     /// Whether it has been admitted before.
     pub admitted: bool,
     /// The token of the step that runs, until the step ends.
@@ -136,6 +142,9 @@ impl Sequence {
             output: request.output,
             sampling: request.sampling,
             blocks: Vec::new(),
+            computed: 0,
+            lost: 0,
+            prefilling: false,
             admitted: false,
             pending: None,
         }
@@ -144,6 +153,14 @@ impl Sequence {
     /// Tokens generated so far.
     pub fn generated(&self) -> usize {
         self.tokens.len() - self.prompt_len
+    }
+
+    /// Gives up everything that was computed; the blocks are let go by the caller.
+    pub fn reset(&mut self) {
+        self.lost = self.lost.max(self.computed);
+        self.computed = 0;
+        self.prefilling = false;
+        self.blocks.clear();
     }
 
     /// Prompt plus remaining budget.

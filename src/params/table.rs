@@ -46,7 +46,7 @@ macro_rules! choice {
 }
 
 /// Every parameter, in the order of controls and help.
-pub static PARAMS: [Param; 27] = [
+pub static PARAMS: [Param; 28] = [
     param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
     param!(
         Trace,
@@ -156,6 +156,15 @@ pub static PARAMS: [Param; 27] = [
         integer(1, 256),
         U32,
         "Most requests that a replica runs at once."
+    ),
+    param!(
+        Fleet,
+        prefill_chunk,
+        "Prefill chunk",
+        "tokens a step",
+        integer(0, 65_536),
+        U32,
+        "Most prompt tokens that a replica computes in one step, so that a long prompt holds up the others' next tokens less; 0: whole prompts."
     ),
     choice!(Fleet, devices, "Devices", "Whether replicas share one processor, as in the chapter's experiment, or each have their own.", [
         Devices::Shared => "shared", "one processor steps every replica in turn";

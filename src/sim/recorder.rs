@@ -184,6 +184,11 @@ impl Recorder {
                         *recomputed += one.recomputed;
                     }
                 }
+                if let Some(one) = &start.continued
+                    && let Outcome::Served { recomputed, .. } = self.outcome(one.request)
+                {
+                    *recomputed += one.recomputed;
+                }
             }
             What::StepEnded { end, .. } => {
                 for token in &end.emitted {

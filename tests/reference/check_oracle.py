@@ -58,6 +58,7 @@ def workload(seed):
     blocks = pick([max(need), max(need), max(need) + 1, max(1, max(need) - 1), 2 * max(need), 384])
     params = Params(
         replicas=rng.randint(1, 5), blocks=blocks, block_size=size, max_batch=rng.randint(1, 8),
+        prefill_chunk=pick([0, 0, 1, size, 3 * size + 1]),
         devices=pick(["shared", "separate"]), prefix_length=pick([1, size, 64]),
         max_imbalance=pick([0.0, 1.0, 1.5, 2.0, math.inf]), cost=cost,
         slo_ttft=rng.randint(1, 20) * step / PICOS, slo_itl=rng.randint(1, 4) * step / PICOS)

@@ -34,6 +34,7 @@ class Params:
     blocks: int = 384
     block_size: int = 16
     max_batch: int = 8
+    prefill_chunk: int = 0  # prompt tokens in a step at most; 0: all
     devices: str = "shared"
     prefix_length: int = 64
     max_imbalance: float = 2.0
@@ -53,7 +54,8 @@ class Request:
     table: list = field(default_factory=list)  # the blocks held, in order
     cached: int = 0  # tokens of the prompt that were reused at the first admission
     computed: int = 0  # tokens whose keys and values are in those blocks
-    lost: int = None  # tokens that were computed when it was preempted
+    due: int = 0  # tokens that must be computed before its next one is out
+    lost: int = None  # the most tokens that were computed when it was preempted
     times: list = field(default_factory=list)  # when each generated token was seen
 
     @property
@@ -157,17 +159,19 @@ class Replica:
         """All that a step does before its tokens are out; the picoseconds until then."""
         self.steps += 1
         preempted = self.make_room()
-        self.decodes, self.prefills, price = list(self.running), [], 0
+        self.decodes = [r for r in self.running if r.computed >= r.due]
+        self.budget = self.p.prefill_chunk or math.inf
         base, per_token, per_pair, decode_base, per_sequence, per_context = self.p.cost
-        while not preempted and self.waiting and len(self.running) < self.p.max_batch:
-            cached = self.admit(self.waiting[0])
-            if cached is None:
+        self.prefills = [r for r in self.running if r.computed < r.due]
+        pieces = [self.prefill(request) for request in self.prefills]
+        while not preempted and self.budget and self.waiting and len(self.running) < self.p.max_batch:
+            if not self.admit(self.waiting[0]):
                 break
             request = self.waiting.pop(0)
             self.running.append(request)
             self.prefills.append(request)
-            pairs = sum(i + 1 for i in range(cached, request.computed))
-            price += base + per_token * (request.computed - cached) + per_pair * pairs
+            pieces.append(self.prefill(request))
+        price = sum(base + per_token * len(piece) + per_pair * sum(i + 1 for i in piece) for piece in pieces)
         if self.decodes:
             contexts = sum(r.computed + 1 for r in self.decodes)
             price += decode_base + per_sequence * len(self.decodes) + per_context * contexts
@@ -186,7 +190,7 @@ class Replica:
                     request.table.append(block)
                     continue
                 newest = self.running.pop()
-                newest.lost = newest.computed
+                newest.lost = max(newest.lost or 0, newest.computed)
                 self.release_all(newest)
                 self.waiting.insert(0, newest)
                 self.preemptions += 1
@@ -194,7 +198,7 @@ class Replica:
         return preempted
 
     def admit(self, request):
-        """Prefills a request if there are blocks for it: how many tokens were cached, or None."""
+        """Gives a request its blocks if there are enough of them. Were there?"""
         size, n = self.p.block_size, len(request.tokens)
         matched = []
         while len(matched) < (n - 1) // size:
@@ -207,24 +211,29 @@ class Replica:
         needed = ceil_div(room, size) - len(matched)
         available = len(self.free) + len([b for b in self.unheld() if b not in matched])
         if needed > available:
-            return None
+            return False
         for block in matched:
             block.holders += 1
         request.table = matched + [self.take() for _ in range(needed)]
-        request.computed = n
-        self.publish(request)
-        cached = len(matched) * size
+        request.computed, request.due = len(matched) * size, n
         if request.lost is None:
-            request.cached = cached
-        else:
-            self.recomputed += request.lost - cached
-        return cached
+            request.cached = request.computed
+        return True
+
+    def prefill(self, request):
+        """Computes what the step has tokens for and shares it at once: which positions were computed."""
+        start = request.computed
+        request.computed = min(request.due, start + self.budget)
+        self.budget -= request.computed - start
+        self.publish(request)
+        self.recomputed += len([i for i in range(start, request.computed) if i < (request.lost or 0)])
+        return range(start, request.computed)
 
     def end_step(self, now):
         for request in self.decodes:
             request.computed += 1
             self.publish(request)
-        for request in self.decodes + self.prefills:
+        for request in self.decodes + [r for r in self.prefills if r.computed == r.due]:
             request.tokens.append(request.output[len(request.times)])
             request.times.append(now)
             if len(request.times) == request.max_tokens:
