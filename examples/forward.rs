@@ -26,7 +26,7 @@ fn main() {
 
     for length in [1, 16, 64, CONTEXT] {
         let blocks = table(0);
-        let slice = Slice { tokens: &tokens[..length], start: 0, blocks: &blocks };
+        let slice = Slice { tokens: &tokens[..length], start: 0, blocks: &blocks, sampled: true };
         let seconds = fastest(|| model.forward(&mut store, &mut scratch, &[slice]));
         let attention: u64 = (1..=length).map(|context| config.attention_flops(context)).sum();
         let flops = length as u64 * config.flops_per_token() + attention + head;
@@ -35,12 +35,12 @@ fn main() {
     for batch in [1u32, 2, 3, 4, 8, 16] {
         let tables: Vec<_> = (0..batch).map(table).collect();
         for blocks in &tables {
-            let slice = Slice { tokens: &tokens[..CONTEXT], start: 0, blocks };
+            let slice = Slice { tokens: &tokens[..CONTEXT], start: 0, blocks, sampled: true };
             model.forward(&mut store, &mut scratch, &[slice]);
         }
         let slices: Vec<_> = tables
             .iter()
-            .map(|blocks| Slice { tokens: &tokens[CONTEXT..], start: CONTEXT, blocks })
+            .map(|blocks| Slice { tokens: &tokens[CONTEXT..], start: CONTEXT, blocks, sampled: true })
             .collect();
         let seconds = fastest(|| model.forward(&mut store, &mut scratch, &slices));
         let row = config.flops_per_token() + config.attention_flops(CONTEXT + 1) + head;

@@ -25,8 +25,8 @@ fn logits_keys_and_draws_have_pinned_bits() {
     let mut scratch = Scratch::new();
     let tokens: Vec<Token> = (0..19).map(|i| (i * 37 + 11) % 260).collect();
     let slices = [
-        Slice { tokens: &tokens, start: 0, blocks: &[3, 1] },
-        Slice { tokens: &tokens[7..10], start: 0, blocks: &[0] },
+        Slice { tokens: &tokens, start: 0, blocks: &[3, 1], sampled: true },
+        Slice { tokens: &tokens[7..10], start: 0, blocks: &[0], sampled: true },
     ];
     model.forward(&mut store, &mut scratch, &slices);
 
@@ -37,13 +37,13 @@ fn logits_keys_and_draws_have_pinned_bits() {
         let mut next = [0; 2];
         for (request, token) in next.iter_mut().enumerate() {
             state = hash(state, scratch.logits(request));
-            *token = sample(scratch.logits(request), &warm, request as u64, step);
+            *token = sample(scratch.logits(request), &warm, request as u64, step, &mut Vec::new());
             drawn.push(*token);
         }
         let step = step as usize;
         let slices = [
-            Slice { tokens: &next[..1], start: 19 + step, blocks: &[3, 1] },
-            Slice { tokens: &next[1..], start: 3 + step, blocks: &[0] },
+            Slice { tokens: &next[..1], start: 19 + step, blocks: &[3, 1], sampled: true },
+            Slice { tokens: &next[1..], start: 3 + step, blocks: &[0], sampled: true },
         ];
         model.forward(&mut store, &mut scratch, &slices);
     }

@@ -12,14 +12,12 @@ pub const FIRST_OUTPUT: Token = 1 << 31;
 pub struct Modelled;
 
 impl Backend for Modelled {
-    fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token> {
-        batch
-            .iter()
-            .map(|seq| {
-                let at = seq.tokens.len().checked_sub(seq.prompt_len);
-                let given = at.and_then(|at| seq.output?.get(at).copied());
-                given.unwrap_or(FIRST_OUTPUT | seq.id)
-            })
-            .collect()
+    fn forward(&mut self, batch: &[Running<'_>], next: &mut Vec<Token>) {
+        next.clear();
+        next.extend(batch.iter().map(|seq| {
+            let at = seq.tokens.len().checked_sub(seq.prompt_len);
+            let given = at.and_then(|at| seq.output?.get(at).copied());
+            given.unwrap_or(FIRST_OUTPUT | seq.id)
+        }));
     }
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::kv::BlockId;
 use crate::kv::blocks::BlockPool;
 use crate::policy::ReplicaLoad;
+use crate::trace::Token;
 
 /// What a replica counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Replica {
     waiting: VecDeque<Sequence>,
     running: Vec<Sequence>,
     backend: Box<dyn Backend>,
+    /// What follows each sequence of the latest pass; kept, so that it is allocated once.
+    next: Vec<Token>,
     stepping: bool,
     outstanding_tokens: u64,
     stats: ReplicaStats,
@@ -72,6 +75,7 @@ impl Replica {
             waiting: VecDeque::new(),
             running: Vec::new(),
             backend,
+            next: Vec::new(),
             stepping: false,
             outstanding_tokens: 0,
             stats: ReplicaStats::default(),
@@ -203,7 +207,8 @@ impl Replica {
         let (start, len) = (seq.computed, seq.tokens.len());
         let end = len.min(start.saturating_add(*left));
         *left -= end - start;
-        let follows = self.backend.forward(&[seq.view(start, end)])[0];
+        self.backend.forward(&[seq.view(start, end)], &mut self.next);
+        let follows = self.next[0];
         seq.prefilling = end < len;
         seq.pending = (!seq.prefilling).then_some(follows);
         seq.computed = end;
@@ -220,9 +225,9 @@ impl Replica {
         let running = self.running.get_mut(..count).filter(|running| !running.is_empty())?;
         let batch: Vec<Running<'_>> =
             running.iter().map(|seq| seq.view(seq.computed, seq.tokens.len())).collect();
-        let tokens = self.backend.forward(&batch);
+        self.backend.forward(&batch, &mut self.next);
         let mut piece = Piece::default();
-        for (seq, token) in running.iter_mut().zip(tokens) {
+        for (seq, &token) in running.iter_mut().zip(&self.next) {
             seq.pending = Some(token);
             seq.computed += 1;
             piece.tokens += 1;

@@ -25,6 +25,20 @@ pub struct Slice<'a> {
     pub start: usize,
     /// The sequence's block table, covering at least `start + tokens.len()` tokens.
     pub blocks: &'a [BlockId],
+    /// Whether the last token's logits are wanted.
+    pub sampled: bool,
+}
+
+/// What a pass can compute as a [`Slice`].
+pub trait AsSlice {
+    /// The tokens to compute, and where.
+    fn as_slice(&self) -> Slice<'_>;
+}
+
+impl AsSlice for Slice<'_> {
+    fn as_slice(&self) -> Slice<'_> {
+        *self
+    }
 }
 
 /// A decoder with its weights, read-only once made: any number of replicas can share one.
@@ -66,8 +80,11 @@ impl TinyGpt {
         &self.config
     }
 
-    /// Computes every slice's tokens, writes their keys and values to the store, and leaves the logits of each
-    /// slice's last token in [`Scratch::logits`].
+    /// Computes every slice's tokens, writes their keys and values to the store, and leaves the logits of the last
+    /// token of each sampled slice in [`Scratch::logits`].
+    ///
+    /// Slices may come as anything that is seen as one, so that a caller need not make a list of them. Once the
+    /// scratch has grown to the pass and the store to its blocks, nothing is allocated.
     ///
     /// Results are the same to the bit however a sequence is cut into slices, passes, batches and blocks. A slice may
     /// attend to tokens that an *earlier* slice of the same pass computes, through blocks that both tables name.
@@ -76,21 +93,21 @@ impl TinyGpt {
     ///
     /// If the store has another model's shape, or a slice is empty, goes beyond its block table or the model's
     /// positions, or has a token beyond the vocabulary.
-    pub fn forward(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[Slice<'_>]) {
+    pub fn forward<S: AsSlice>(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[S]) {
         assert!(store.fits(&self.config), "the store is made for this model");
-        for slice in slices {
+        for slice in slices.iter().map(AsSlice::as_slice) {
             let end = slice.start + slice.tokens.len();
             assert!(!slice.tokens.is_empty(), "a slice has at least one token");
             assert!(end <= self.config.positions, "position {end} is beyond the model's");
             assert!(end <= slice.blocks.len() * store.block_size(), "the block table covers the slice");
         }
         scratch.begin(&self.config, slices.len());
-        let mut rows = slices.iter().enumerate().flat_map(|(index, slice)| {
+        let mut rows = slices.iter().map(AsSlice::as_slice).enumerate().flat_map(|(index, slice)| {
             slice.tokens.iter().enumerate().map(move |(i, &token)| Row {
                 token,
                 position: slice.start + i,
                 slice: index,
-                sampled: i + 1 == slice.tokens.len(),
+                sampled: slice.sampled && i + 1 == slice.tokens.len(),
             })
         });
         loop {
@@ -104,7 +121,7 @@ impl TinyGpt {
     }
 
     /// Takes the rows in `scratch.rows` through all layers.
-    fn tile(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[Slice<'_>]) {
+    fn tile<S: AsSlice>(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[S]) {
         let width = self.config.hidden();
         let hidden = sized(&mut scratch.hidden, scratch.rows.len() * width);
         for (row, hidden) in scratch.rows.iter().zip(hidden.chunks_exact_mut(width)) {
@@ -133,13 +150,13 @@ impl TinyGpt {
 
     /// Norms the residual stream and projects it: keys go to the store, rotated, with their values; queries, rotated
     /// and scaled, to the scratch.
-    fn project(
+    fn project<S: AsSlice>(
         &self,
         layer: usize,
         weights: &LayerWeights,
         store: &mut KvStore,
         scratch: &mut Scratch,
-        slices: &[Slice<'_>],
+        slices: &[S],
         part: Part,
     ) {
         let (rows, width, kv) = (scratch.rows.len(), self.config.hidden(), self.config.kv_width());
@@ -168,7 +185,7 @@ impl TinyGpt {
             }
             if part != Part::Queries {
                 let (keys, values) = keys_values.split_at(kv);
-                let block = slices[row.slice].blocks[row.position / store.block_size()];
+                let block = slices[row.slice].as_slice().blocks[row.position / store.block_size()];
                 store.write(block, layer, row.position % store.block_size(), values, |head, out| {
                     let keys = &keys[head * head_dim..][..head_dim];
                     self.rope.rotate(keys, row.position, 1.0, out, LANES);
@@ -178,13 +195,13 @@ impl TinyGpt {
     }
 
     /// Lets the projected rows attend, and adds the result to the residual stream.
-    fn attention(
+    fn attention<S: AsSlice>(
         &self,
         layer: usize,
         weights: &LayerWeights,
         store: &KvStore,
         scratch: &mut Scratch,
-        slices: &[Slice<'_>],
+        slices: &[S],
     ) {
         let (rows, width) = (scratch.rows.len(), self.config.hidden());
         let attended = sized(&mut scratch.attended, rows * width);
@@ -196,7 +213,7 @@ impl TinyGpt {
                 config: &self.config,
                 store,
                 layer,
-                blocks: slices[run[0].slice].blocks,
+                blocks: slices[run[0].slice].as_slice().blocks,
                 positions: run[0].position..run[0].position + run.len(),
                 queries: &scratch.query[first_row * query_width..][..run.len() * query_width],
                 scratch: &mut scratch.attention,
