@@ -1,6 +1,7 @@
 //! The forward pass: slices of sequences in, keys and values to the paged store, logits out.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::kv::BlockId;
 use crate::kv::store::KvStore;
@@ -28,6 +29,69 @@ pub struct Slice<'a> {
     /// Whether the last token's logits are wanted.
     pub sampled: bool,
 }
+
+/// Why a pass cannot compute a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// Index of the slice.
+    pub slice: usize,
+    /// What is wrong with it.
+    pub fault: InputFault,
+}
+
+/// What can be wrong with a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFault {
+    /// There is no token to compute.
+    Empty,
+    /// The sequence is longer than the model's positions.
+    TooLong {
+        /// Tokens up to the slice's end.
+        tokens: usize,
+        /// What the model has.
+        positions: usize,
+    },
+    /// The block table ends before the slice does.
+    Uncovered {
+        /// Tokens up to the slice's end.
+        tokens: usize,
+        /// Tokens that the table has room for.
+        covered: usize,
+    },
+    /// A token is beyond the vocabulary.
+    Unknown {
+        /// Which.
+        token: Token,
+        /// Where, in the sequence.
+        position: usize,
+        /// Tokens that the model knows.
+        vocab_size: usize,
+    },
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sequence {} of the pass: ", self.slice)?;
+        match self.fault {
+            InputFault::Empty => f.write_str("there is no token to compute; it should have at least one"),
+            InputFault::TooLong { tokens, positions } => {
+                write!(f, "{tokens} tokens are more than the model's {positions} positions")
+            }
+            InputFault::Uncovered { tokens, covered } => {
+                write!(f, "its block table has room for {covered} tokens; it should cover all {tokens}")
+            }
+            InputFault::Unknown { token, position, vocab_size } => {
+                write!(
+                    f,
+                    "token {token} at position {position} is unknown; tokens go from 0 to {}",
+                    vocab_size - 1
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
 
 /// What a pass can compute as a [`Slice`].
 pub trait AsSlice {
@@ -91,15 +155,11 @@ impl TinyGpt {
     ///
     /// # Panics
     ///
-    /// If the store has another model's shape, or a slice is empty, goes beyond its block table or the model's
-    /// positions, or has a token beyond the vocabulary.
+    /// If [`check`](Self::check) finds a fault, with its text, or the store has another model's shape.
     pub fn forward<S: AsSlice>(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[S]) {
         assert!(store.fits(&self.config), "the store is made for this model");
-        for slice in slices.iter().map(AsSlice::as_slice) {
-            let end = slice.start + slice.tokens.len();
-            assert!(!slice.tokens.is_empty(), "a slice has at least one token");
-            assert!(end <= self.config.positions, "position {end} is beyond the model's");
-            assert!(end <= slice.blocks.len() * store.block_size(), "the block table covers the slice");
+        if let Err(fault) = self.check(store.block_size(), slices) {
+            panic!("{fault}");
         }
         scratch.begin(&self.config, slices.len());
         let mut rows = slices.iter().map(AsSlice::as_slice).enumerate().flat_map(|(index, slice)| {
@@ -118,6 +178,30 @@ impl TinyGpt {
             }
             self.tile(store, scratch, slices);
         }
+    }
+
+    /// Whether a pass over blocks of `block_size` tokens can compute these slices; if not, the first fault.
+    pub fn check<S: AsSlice>(&self, block_size: usize, slices: &[S]) -> Result<(), InputError> {
+        for (index, slice) in slices.iter().map(AsSlice::as_slice).enumerate() {
+            let fault = |fault| Err(InputError { slice: index, fault });
+            let end = slice.start + slice.tokens.len();
+            let covered = slice.blocks.len() * block_size;
+            let known = |&token: &Token| (token as usize) < self.config.vocab_size;
+            if slice.tokens.is_empty() {
+                return fault(InputFault::Empty);
+            }
+            if end > self.config.positions {
+                return fault(InputFault::TooLong { tokens: end, positions: self.config.positions });
+            }
+            if end > covered {
+                return fault(InputFault::Uncovered { tokens: end, covered });
+            }
+            if let Some(at) = slice.tokens.iter().position(|token| !known(token)) {
+                let (token, position) = (slice.tokens[at], slice.start + at);
+                return fault(InputFault::Unknown { token, position, vocab_size: self.config.vocab_size });
+            }
+        }
+        Ok(())
     }
 
     /// Takes the rows in `scratch.rows` through all layers.

@@ -244,24 +244,34 @@ fn seeds_and_prompts_matter() {
 }
 
 #[test]
-#[should_panic(expected = "the block table covers the slice")]
-fn a_short_block_table_is_refused() {
+fn what_cannot_be_computed_is_named() {
     let model = TinyGpt::random(small(2), 1);
-    let mut store = KvStore::new(&model.config, 4);
-    let slice = Slice { tokens: &[1, 2, 3], start: 2, blocks: &[0], sampled: true };
-    model.forward(&mut store, &mut Scratch::new(), &[slice]);
+    let good = Slice { tokens: &[1, 2], start: 0, blocks: &[0], sampled: true };
+    let long = vec![1; 513];
+    let blocks: Vec<BlockId> = (0..200).collect();
+    let refused = |slice: Slice<'_>| {
+        let error = model.check(4, &[good, slice]).expect_err("it cannot be computed");
+        assert_eq!(error.slice, 1);
+        error.to_string()
+    };
+    assert_eq!(model.check(4, &[good, good]), Ok(()));
+    let said = refused(Slice { tokens: &[], ..good });
+    assert_eq!(said, "sequence 1 of the pass: there is no token to compute; it should have at least one");
+    let said = refused(Slice { tokens: &[3, 29], start: 2, ..good });
+    assert_eq!(said, "sequence 1 of the pass: token 29 at position 3 is unknown; tokens go from 0 to 28");
+    let said = refused(Slice { tokens: &long, blocks: &blocks, ..good });
+    assert_eq!(said, "sequence 1 of the pass: 513 tokens are more than the model's 512 positions");
+    let said = refused(Slice { tokens: &[1, 2, 3], start: 2, ..good });
+    assert_eq!(said, "sequence 1 of the pass: its block table has room for 4 tokens; it should cover all 5");
 }
 
 #[test]
-#[should_panic(expected = "every token is in the vocabulary")]
-fn an_unknown_token_is_refused() {
+#[should_panic(expected = "token 29 at position 0 is unknown")]
+fn a_pass_refuses_what_it_cannot_compute() {
     let model = TinyGpt::random(small(2), 1);
     let mut store = KvStore::new(&model.config, 4);
-    model.forward(
-        &mut store,
-        &mut Scratch::new(),
-        &[Slice { tokens: &[29], start: 0, blocks: &[0], sampled: true }],
-    );
+    let slice = Slice { tokens: &[29], start: 0, blocks: &[0], sampled: true };
+    model.forward(&mut store, &mut Scratch::new(), &[slice]);
 }
 
 #[test]
