@@ -146,8 +146,8 @@ impl<S: Sink> Kernel for Product<'_, S> {
 
     #[inline(always)]
     fn run(self) {
-        // Few rows leave registers free: two panels at once keep as many sums in flight.
-        if S::PAIRS || self.rows <= 2 || AT_ONCE > BLOCK_ROWS {
+        // One row leaves registers free: two panels at once keep enough sums in flight.
+        if S::PAIRS || self.rows == 1 || AT_ONCE > BLOCK_ROWS {
             self.panels_by::<2>();
         } else {
             self.panels_by::<1>();
@@ -253,18 +253,20 @@ impl Weights for [f32; LANES] {
         panels: [&[Self]; G],
     ) {
         let mut local = *sums; // A copy that stays in registers.
-        if let ([sums], [panel]) = (&mut local[..], &panels[..]) {
-            // One pointer for each, and nothing to count.
-            for (values, weights) in input.iter().zip(*panel) {
-                step(sums, values, F32x8::load(weights));
-            }
-        } else {
-            let panels = panels.map(|panel| &panel[..input.len()]);
-            for (i, values) in input.iter().enumerate() {
-                for g in 0..G {
-                    step(&mut local[g], values, F32x8::load(&panels[g][i]));
+        // A pointer for each, and nothing to count.
+        match (&mut local[..], &panels[..]) {
+            ([sums], [panel]) => {
+                for (values, weights) in input.iter().zip(*panel) {
+                    step(sums, values, F32x8::load(weights));
                 }
             }
+            ([one, other], [panel, next]) => {
+                for ((values, weights), next) in input.iter().zip(*panel).zip(*next) {
+                    step(one, values, F32x8::load(weights));
+                    step(other, values, F32x8::load(next));
+                }
+            }
+            _ => unreachable!("a panel alone, or two"),
         }
         *sums = local;
     }
@@ -278,14 +280,25 @@ impl Weights for [i8; 2 * LANES] {
         panels: [&[Self]; G],
     ) {
         let (pairs, _) = input.as_chunks::<2>();
-        let panels = panels.map(|panel| &panel[..pairs.len()]);
         let mut local = *sums;
-        for (i, [first, second]) in pairs.iter().enumerate() {
-            for g in 0..G {
-                let weights = F32x8::from_bytes(&panels[g][i]);
-                step(&mut local[g], first, weights.0);
-                step(&mut local[g], second, weights.1);
+        let both = |sums: &mut [F32x8; R], [first, second]: &[[f32; R]; 2], bytes: &Self| {
+            let weights = F32x8::from_bytes(bytes);
+            step(sums, first, weights.0);
+            step(sums, second, weights.1);
+        };
+        match (&mut local[..], &panels[..]) {
+            ([sums], [panel]) => {
+                for (values, bytes) in pairs.iter().zip(*panel) {
+                    both(sums, values, bytes);
+                }
             }
+            ([one, other], [panel, next]) => {
+                for ((values, bytes), next) in pairs.iter().zip(*panel).zip(*next) {
+                    both(one, values, bytes);
+                    both(other, values, next);
+                }
+            }
+            _ => unreachable!("a panel alone, or two"),
         }
         *sums = local;
     }
