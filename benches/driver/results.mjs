@@ -11,7 +11,8 @@ function table(rows) {
   return [line(rows[0]), rule, ...rows.slice(1).map(line)].join("\n");
 }
 
-const ms = (seconds) => (1e3 * seconds).toPrecision(3).replace(/e.*/, (e) => ` × 10${e}`);
+/** Milliseconds, to three digits where there are not more before the point. */
+const ms = (seconds) => (seconds < 1 ? (1e3 * seconds).toPrecision(3) : (1e3 * seconds).toFixed(0));
 const times = ({ median, min, max }) => `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
 const inverse = ({ median, min, max }) => ({ median: 1 / median, min: 1 / max, max: 1 / min });
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
