@@ -14,7 +14,7 @@ BUILT=$ROOT/target/bench # the two native programs, and the folder that is serve
 build() {
   local side=$1 folder=$2 made=$3
   shift 3
-  (cd "$folder" && cargo build --quiet --locked --release "$@" && cargo build --quiet --locked --release --target $TARGET "$@")
+  (cd "$folder" && cargo build --quiet --locked --release "$@" && cargo build --quiet --locked --release --target "$TARGET" "$@")
   cp "$CARGO_TARGET_DIR/release/$made" "$BUILT/$side"
   wasm-bindgen --target web --no-typescript --out-name side --out-dir "$BUILT/web/$side" \
     "$CARGO_TARGET_DIR/$TARGET/release/$made.wasm"

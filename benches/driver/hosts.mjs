@@ -53,19 +53,25 @@ async function chromium({ folder }) {
     "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp",
   });
   const browser = await launch();
-  const { page, troubles } = await open(browser, server.url);
-  await page.waitForFunction(() => "ask" in globalThis, null, { timeout: 60_000 }).catch(() => {
-    throw new Error(`the page did not start: ${troubles.join("; ")}`);
-  });
-  if (!(await page.evaluate(() => crossOriginIsolated))) throw new Error("the page is not isolated; its clock is coarse");
-  return {
-    version: `Chromium ${browser.version()}`,
-    ask: (side, words, passes) => page.evaluate((question) => globalThis.ask(...question), [side, words, passes]),
-    close: async () => {
-      await browser.close();
-      await server.close();
-    },
+  const close = async () => {
+    await browser.close();
+    await server.close();
   };
+  try {
+    const { page, troubles } = await open(browser, server.url);
+    await page.waitForFunction(() => "ask" in globalThis, null, { timeout: 60_000 }).catch(() => {
+      throw new Error(`the page did not start: ${troubles.join("; ")}`);
+    });
+    if (!(await page.evaluate(() => crossOriginIsolated))) throw new Error("the page is not isolated: its clock is coarse");
+    return {
+      version: `Chromium ${browser.version()}`,
+      ask: (side, words, passes) => page.evaluate((question) => globalThis.ask(...question), [side, words, passes]),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** Every host by name; each takes where the programs and the wasm modules are. */

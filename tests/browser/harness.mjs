@@ -15,7 +15,7 @@ const { chromium } = createRequire(import.meta.url)(
 
 const types = {
   ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
-  ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
+  ".mjs": "text/javascript", ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
 };
 
 /** Serves a folder (dist/ by default) on a free port of loopback, under `/some/where/`; `headers` come with all of it. */
