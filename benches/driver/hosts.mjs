@@ -29,10 +29,10 @@ async function native({ programs }) {
   };
 }
 
-/** A side's module in this process. */
-export async function inNode(folder, side, instance) {
+/** A new instance of a side's module in this process. */
+export async function inNode(folder, side) {
   const at = join(folder, side, "side");
-  return load(pathToFileURL(`${at}.js`).href, await readFile(`${at}_bg.wasm`), instance);
+  return load(pathToFileURL(`${at}.js`).href, await readFile(`${at}_bg.wasm`));
 }
 
 /** Both modules in this process. */

@@ -73,9 +73,8 @@ async function nativeBesideWasm() {
 
 /** Bytes of the engine's parts, and of whole wasm memories, each of an instance that has done nothing else. */
 async function memory() {
-  let instances = 0;
   const after = async (side, words) => {
-    const instance = await inNode(places.folder, side, `memory${++instances}`);
+    const instance = await inNode(places.folder, side);
     const answer = instance.ask(words, 1);
     return { answer, bytes: instance.bytes(), instance };
   };
@@ -93,13 +92,12 @@ async function memory() {
 }
 
 const started = { date: new Date(), load: loadavg()[0] };
+const parts = names.includes("node") ? await memory() : null;
+const both = names.includes("native") && names.includes("node");
+const compared = both ? await nativeBesideWasm() : [];
 const hosts = [];
 for (const name of names) hosts.push(await measure(name));
-const both = names.includes("native") && names.includes("node");
-const results = {
-  effort, started, hosts, nativeBesideWasm: both ? await nativeBesideWasm() : [],
-  memory: names.includes("node") ? await memory() : null,
-};
+const results = { effort, started, hosts, nativeBesideWasm: compared, memory: parts };
 const text = render({ ...results, ended: { load: loadavg()[0] } });
 process.stdout.write(text);
 if (!values.quick && Object.keys(HOSTS).every((name) => names.includes(name))) {

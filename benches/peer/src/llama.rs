@@ -79,9 +79,8 @@ impl Peer {
             Work::Decode { batch, context } => (batch, context, context + 1),
         };
         let tokens = text(length);
-        let input = |tokens: &[u32]| {
-            Tensor::from_vec(tokens.repeat(batch), (batch, tokens.len()), &Device::Cpu)
-        };
+        let input =
+            |tokens: &[u32]| Tensor::from_vec(tokens.repeat(batch), (batch, tokens.len()), &Device::Cpu);
         for (i, tokens) in tokens[..start].chunks(CHUNK).enumerate() {
             self.llama.forward(&input(tokens)?, i * CHUNK, &mut cache)?;
         }
@@ -107,7 +106,8 @@ impl SimpleBackend for Random {
         }
         let inputs = *shape.dims().last().ok_or_else(|| Error::Msg(format!("{name} has no shape")))?;
         let width = if name.contains("embed") { 1.0 } else { (3.0 / inputs as f32).sqrt() };
-        let mut state = name.bytes().fold(1u64, |state, byte| state.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let mut state =
+            name.bytes().fold(1u64, |state, byte| state.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let mut next = || {
             state = state.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(0x9E37_79B9);
             ((state >> 40) as f32 / (1 << 23) as f32 - 1.0) * width
