@@ -116,64 +116,87 @@ impl Kernel for Attention<'_> {
     fn run(mut self) {
         self.scratch.scores.resize((TILE + LANES) * QUAD, 0.0);
         let count = self.positions.len();
-        for head in 0..self.config.kv_heads {
-            for quad in 0..quads(self.config) {
-                for first in (0..count).step_by(QUERIES) {
-                    self.tile_of_queries(head, quad, first..(first + QUERIES).min(count));
-                }
-            }
+        for first in (0..count).step_by(QUERIES) {
+            self.tile_of_queries(first..(first + QUERIES).min(count));
         }
     }
 }
 
 impl Attention<'_> {
-    /// Some of the queries, with one quad of heads over one head of keys and values.
+    /// Some of the queries, all heads. A tile of keys and values is read head by head: one block's heads are
+    /// neighbours in memory.
     #[inline(always)]
-    fn tile_of_queries(&mut self, head: usize, quad: usize, queries: Range<usize>) {
-        let (width, at_once) = (query_width(self.config), self.config.head_dim * QUAD);
-        let panels = self.config.head_dim / LANES;
+    fn tile_of_queries(&mut self, queries: Range<usize>) {
+        let (config, head_dim) = (self.config, self.config.head_dim);
+        let (width, panels) = (query_width(config), head_dim / LANES);
+        let every = config.kv_heads * quads(config);
         let scratch = core::mem::take(self.scratch);
         let AttentionScratch { mut scores, mut segments, mut states, mut sums } = scratch;
         states.clear();
-        states.resize(queries.len(), State { largest: F32x8::splat(f32::NEG_INFINITY), total: F32x8::ZERO });
+        states.resize(
+            every * queries.len(),
+            State { largest: F32x8::splat(f32::NEG_INFINITY), total: F32x8::ZERO },
+        );
         sums.clear();
-        sums.resize(queries.len() * panels, [F32x8::ZERO; QUAD]);
+        sums.resize(every * queries.len() * panels, [F32x8::ZERO; QUAD]);
 
+        let mut touched = 0;
         let end = self.positions.start + queries.end;
         for tile in (0..end).step_by(TILE) {
-            self.segments(head, tile..(tile + TILE).min(end), &mut segments);
-            let states = states.iter_mut().zip(sums.chunks_exact_mut(panels));
-            for (query, (state, sums)) in queries.clone().zip(states) {
-                let position = self.positions.start + query;
-                if position < tile {
-                    continue;
+            for quad in 0..every {
+                if quad % quads(config) == 0 {
+                    self.segments(quad / quads(config), tile..(tile + TILE).min(end), &mut segments);
+                    for segment in &segments {
+                        touched ^= touch(self.store.keys(segment.plane));
+                        touched ^= touch(self.store.values(segment.plane));
+                    }
                 }
-                let quad = (head * quads(self.config) + quad) * at_once;
-                let query = self.queries[query * width + quad..][..at_once].as_chunks().0;
-                let tokens = TILE.min(position + 1 - tile);
-                self.score(query, &segments, tokens, &mut scores);
-                let shrink = softmax(&mut scores, tokens, state);
-                self.weigh(&segments, tokens, &scores, shrink, sums);
+                for (i, query) in queries.clone().enumerate() {
+                    let position = self.positions.start + query;
+                    if position < tile {
+                        continue;
+                    }
+                    let tokens = TILE.min(position + 1 - tile);
+                    let at = i * every + quad;
+                    let start = query * width + quad * head_dim * QUAD;
+                    let query = self.queries[start..][..head_dim * QUAD].as_chunks().0;
+                    self.score(query, &segments, tokens, &mut scores);
+                    let shrink = softmax(&mut scores, tokens, &mut states[at]);
+                    self.weigh(&segments, tokens, &scores, shrink, &mut sums[at * panels..][..panels]);
+                }
             }
         }
 
-        let first_head = head * self.config.group() + quad * QUAD;
-        let heads = QUAD.min(self.config.group() - quad * QUAD);
-        for ((query, state), sums) in queries.zip(&states).zip(sums.chunks_exact(panels)) {
-            let depth = self.config.hidden();
-            let (first, step) = place(self.first_row + query, self.rows, depth);
-            let shares = lanes(F32x8::splat(1.0) / state.total);
-            for (panel, sums) in sums.iter().enumerate() {
-                for r in 0..heads {
-                    let element = (first_head + r) * self.config.head_dim + panel * LANES;
-                    let values = lanes(sums[r] * F32x8::splat(shares[r]));
-                    for (i, value) in values.into_iter().enumerate() {
-                        self.out[first + (element + i) * step] = value;
-                    }
+        for (i, query) in queries.enumerate() {
+            for quad in 0..every {
+                let at = i * every + quad;
+                let (head, in_group) = (quad / quads(config), quad % quads(config) * QUAD);
+                let shares = lanes(F32x8::splat(1.0) / states[at].total);
+                for r in 0..QUAD.min(config.group() - in_group) {
+                    let element = (head * config.group() + in_group + r) * head_dim;
+                    let share = F32x8::splat(shares[r]);
+                    self.put(
+                        query,
+                        element,
+                        sums[at * panels..][..panels].iter().map(|sums| sums[r] * share),
+                    );
                 }
             }
         }
+        core::hint::black_box(touched); // Else the reads would be left out.
         *self.scratch = AttentionScratch { scores, segments, states, sums };
+    }
+
+    /// Writes elements of one query's result, from `element` on.
+    #[inline(always)]
+    fn put(&mut self, query: usize, element: usize, values: impl Iterator<Item = F32x8>) {
+        let (first, step) = place(self.first_row + query, self.rows, self.config.hidden());
+        for (panel, values) in values.enumerate() {
+            let out = &mut self.out[first + (element + panel * LANES) * step..];
+            for (i, value) in lanes(values).into_iter().enumerate() {
+                out[i * step] = value;
+            }
+        }
     }
 
     /// Finds the parts of a tile of tokens in their blocks.
@@ -269,4 +292,11 @@ fn lanes(lanes: F32x8) -> [f32; LANES] {
     let mut out = [0.0; LANES];
     lanes.store(&mut out);
     out
+}
+
+/// Reads a float of every cache line, so that all are asked of memory at once instead of one after the other: a
+/// decode reads each key and value only once, and would wait for most of them. What it returns means nothing.
+#[inline(always)]
+fn touch(floats: &[f32]) -> u32 {
+    floats.as_chunks::<16>().0.iter().fold(0, |touched, line| touched ^ line[0].to_bits())
 }

@@ -144,6 +144,11 @@ impl TinyGpt {
         &self.config
     }
 
+    /// Bytes that the weights take, packed, with the table of rotations.
+    pub fn bytes(&self) -> usize {
+        self.weights.bytes() + self.rope.bytes()
+    }
+
     /// Computes every slice's tokens, writes their keys and values to the store, and leaves the logits of the last
     /// token of each sampled slice in [`Scratch::logits`].
     ///

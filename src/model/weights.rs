@@ -145,6 +145,20 @@ impl Weights {
         Ok(Self { embedding, layers, final_norm, head })
     }
 
+    /// Bytes that all of it takes.
+    pub fn bytes(&self) -> usize {
+        let floats = |list: &Vec<f32>| size_of_val(&list[..]);
+        let layers = self.layers.iter().map(|layer| {
+            floats(&layer.attention_norm)
+                + floats(&layer.mlp_norm)
+                + layer.query_key_value.bytes()
+                + layer.attention_out.bytes()
+                + layer.gate_up.bytes()
+                + layer.down.bytes()
+        });
+        floats(&self.embedding) + floats(&self.final_norm) + self.head.bytes() + layers.sum::<usize>()
+    }
+
     /// Random weights; see [`random_tensor`].
     pub fn random(config: &ModelConfig, seed: u64) -> Self {
         let source = |id| Ok::<_, Infallible>(Cow::Owned(random_tensor(config, seed, id)));

@@ -236,6 +236,9 @@ impl<S: Sink> Product<'_, S> {
 }
 
 /// A panel's weights, in the form that they are stored in.
+///
+/// The loops call `next` on each panel instead of zipping them with the input: a zip of slices counts, and makes
+/// addresses of the count; so each has a pointer that moves on.
 trait Weights: Copy {
     /// Adds to `sums` the products of `R` rows, side by side, with `G` panels, element by element in order.
     fn accumulate<const R: usize, const G: usize>(
@@ -253,20 +256,12 @@ impl Weights for [f32; LANES] {
         panels: [&[Self]; G],
     ) {
         let mut local = *sums; // A copy that stays in registers.
-        // A pointer for each, and nothing to count.
-        match (&mut local[..], &panels[..]) {
-            ([sums], [panel]) => {
-                for (values, weights) in input.iter().zip(*panel) {
-                    step(sums, values, F32x8::load(weights));
-                }
+        let mut panels = panels.map(|panel| panel.iter());
+        'depth: for values in input {
+            for (sums, panel) in local.iter_mut().zip(&mut panels) {
+                let Some(weights) = panel.next() else { break 'depth };
+                step(sums, values, F32x8::load(weights));
             }
-            ([one, other], [panel, next]) => {
-                for ((values, weights), next) in input.iter().zip(*panel).zip(*next) {
-                    step(one, values, F32x8::load(weights));
-                    step(other, values, F32x8::load(next));
-                }
-            }
-            _ => unreachable!("a panel alone, or two"),
         }
         *sums = local;
     }
@@ -287,15 +282,15 @@ impl Weights for [i8; 2 * LANES] {
             step(sums, second, weights.1);
         };
         match (&mut local[..], &panels[..]) {
-            ([sums], [panel]) => {
-                for (values, bytes) in pairs.iter().zip(*panel) {
-                    both(sums, values, bytes);
-                }
-            }
             ([one, other], [panel, next]) => {
                 for ((values, bytes), next) in pairs.iter().zip(*panel).zip(*next) {
                     both(one, values, bytes);
                     both(other, values, next);
+                }
+            }
+            ([sums], [panel]) => {
+                for (values, bytes) in pairs.iter().zip(*panel) {
+                    both(sums, values, bytes);
                 }
             }
             _ => unreachable!("a panel alone, or two"),

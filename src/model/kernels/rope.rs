@@ -31,6 +31,11 @@ impl RopeTable {
         Self { cosines, sines, half }
     }
 
+    /// Bytes that the table takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.cosines[..]) + size_of_val(&self.sines[..])
+    }
+
     /// Turns one head to `position`, multiplies it by `scale`, and writes it to `out`, one element every `step` floats.
     ///
     /// Element `i` of a head pairs with element `i + head_dim / 2` ("rotate half", as Llama checkpoints expect).
