@@ -51,7 +51,7 @@ impl Engine for Fleet {
         // What no replica could ever serve takes no turn and counts in no assignment.
         self.replicas[0].limits().check(request.prompt.len(), request.max_tokens)?;
         let loads: Vec<ReplicaLoad> = self.replicas.iter().map(Replica::load).collect();
-        let decision = self.policy.select(&request.prompt, &loads);
+        let decision = self.policy.select(request.prompt.items(), &loads);
         let replica = decision.replica;
         self.replicas[replica as usize].add_request(request)?;
         self.assignments[replica as usize] += 1;

@@ -154,7 +154,10 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         None => Experiment::new(config),
     };
     if let Some(path) = &options.save_trace {
-        save(path, &export::json_lines(&experiment.trace))?;
+        let lines = export::json_lines(&experiment.trace).ok_or_else(|| {
+            UsageError("--save-trace: a trace of block ids has no tokens that could be written".into())
+        })?;
+        save(path, &lines)?;
     }
     let reports: Vec<Report> = experiment
         .config

@@ -6,32 +6,20 @@
 //! last use is never before its child's; with ties broken towards the deepest, the order of
 //! eviction alone keeps a parent from going before its child.
 
-use std::collections::BTreeSet;
-
 use super::BlockId;
+use super::eviction::Queue;
 use super::prefix::{HashFn, Key, PrefixIndex};
-use crate::trace::Token;
-
-/// Where a cached block stands in the order of eviction: last use, then deepest, then lowest id.
-type EvictionKey = (u64, core::cmp::Reverse<u32>, BlockId);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    holders: u32,
-    /// Blocks before it in its chain.
-    depth: u32,
-    /// The moment (a count of the owner's choosing) of the last release.
-    last_use: u64,
-}
+use crate::trace::Content;
 
 /// A fixed pool of blocks with prefix sharing.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     block_size: usize,
-    blocks: Vec<Block>,
+    /// How many requests hold each block.
+    holders: Vec<u32>,
     /// Free blocks; the next to be used is at the end.
     free: Vec<BlockId>,
-    cached: BTreeSet<EvictionKey>,
+    cached: Queue,
     index: PrefixIndex,
     evictions: u64,
 }
@@ -42,9 +30,9 @@ impl BlockPool {
         assert!(block_size > 0 && u32::try_from(blocks).is_ok(), "parameters are validated before");
         BlockPool {
             block_size,
-            blocks: vec![Block::default(); blocks],
+            holders: vec![0; blocks],
             free: (0..blocks as BlockId).rev().collect(),
-            cached: BTreeSet::new(),
+            cached: Queue::new(blocks),
             index: PrefixIndex::new(blocks),
             evictions: 0,
         }
@@ -62,12 +50,12 @@ impl BlockPool {
 
     /// Blocks in all.
     pub fn len(&self) -> usize {
-        self.blocks.len()
+        self.holders.len()
     }
 
     /// Whether the pool has no blocks at all.
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.holders.is_empty()
     }
 
     /// Blocks that nobody holds and nothing is kept in.
@@ -82,7 +70,7 @@ impl BlockPool {
 
     /// Blocks that running requests hold.
     pub fn held(&self) -> usize {
-        self.blocks.len() - self.free.len() - self.cached.len()
+        self.holders.len() - self.free.len() - self.cached.len()
     }
 
     /// Blocks evicted so far.
@@ -92,7 +80,7 @@ impl BlockPool {
 
     /// How many requests hold a block.
     pub fn holders(&self, id: BlockId) -> u32 {
-        self.blocks[id as usize].holders
+        self.holders[id as usize]
     }
 
     /// Whether a block can be found by its key.
@@ -105,18 +93,9 @@ impl BlockPool {
         tokens.div_ceil(self.block_size)
     }
 
-    /// The published blocks that `tokens` begins with; never all of it, since the last token must
-    /// be computed.
-    pub fn lookup(&self, tokens: &[Token]) -> Vec<BlockId> {
-        let most = tokens.len().saturating_sub(1) / self.block_size;
-        let mut found = Vec::new();
-        for block in tokens.chunks_exact(self.block_size).take(most) {
-            match self.index.find(Key { parent: found.last().copied(), tokens: block }) {
-                Some(id) => found.push(id),
-                None => break,
-            }
-        }
-        found
+    /// The published block that holds `content` after the block `parent`.
+    pub fn find(&self, parent: Option<BlockId>, content: Content<'_>) -> Option<BlockId> {
+        self.index.find(Key { parent, content })
     }
 
     /// How many blocks a request that reuses `matched` could still be given: free ones and cached
@@ -128,13 +107,11 @@ impl BlockPool {
 
     /// Holds one more time a published block.
     pub fn hold(&mut self, id: BlockId) {
-        debug_assert!(self.index.contains(id), "only published blocks are shared");
-        let key = self.eviction_key(id);
-        let block = &mut self.blocks[id as usize];
-        if block.holders == 0 {
-            self.cached.remove(&key);
+        let holders = &mut self.holders[id as usize];
+        if *holders == 0 {
+            self.cached.remove(id);
         }
-        block.holders += 1;
+        *holders += 1;
     }
 
     /// A block of one's own: a free one, else the least recently used cached one. `None` when
@@ -144,86 +121,81 @@ impl BlockPool {
             Some(id) => id,
             None => self.evict()?,
         };
-        self.blocks[id as usize] = Block { holders: 1, depth: 0, last_use: 0 };
+        self.holders[id as usize] = 1;
         Some(id)
     }
 
     fn evict(&mut self) -> Option<BlockId> {
-        let (_, _, id) = self.cached.pop_first()?;
+        let id = self.cached.pop()?;
         self.index.remove(id);
         self.evictions += 1;
         Some(id)
     }
 
-    /// Publishes block `at` of a request whose chain is `chain` and whose tokens are `tokens`, once
-    /// it is full. Where another block is already published for the same prefix, the request takes
-    /// that one and its own becomes free.
-    pub fn publish(&mut self, chain: &mut [BlockId], at: usize, tokens: &[Token]) {
+    /// Publishes block `at` of a request whose chain is `chain`, once it is full. Where another block
+    /// is already published for the same prefix, the request takes that one and its own becomes free.
+    pub fn publish(&mut self, chain: &mut [BlockId], at: usize, content: Content<'_>) {
         let own = chain[at];
         if self.index.contains(own) {
             return;
         }
         let parent = at.checked_sub(1).map(|before| chain[before]);
         debug_assert!(parent.is_none_or(|p| self.index.contains(p)), "parents are published first");
-        let content = &tokens[at * self.block_size..(at + 1) * self.block_size];
-        let key = Key { parent, tokens: content };
+        let key = Key { parent, content };
         match self.index.find(key) {
             Some(published) => {
                 self.hold(published);
                 chain[at] = published;
-                self.blocks[own as usize].holders = 0;
+                self.holders[own as usize] = 0;
                 self.free.push(own);
             }
             None => {
                 self.index.insert(own, key);
-                self.blocks[own as usize].depth = at as u32;
+                self.cached.set_depth(own, at as u32);
             }
         }
     }
 
-    /// Lets go of a whole chain at one moment: what is published stays cached, the rest is free.
+    /// Lets go of a whole chain at one moment (a count of the owner's choosing that never goes back):
+    /// what is published stays cached, the rest is free.
     pub fn release(&mut self, chain: &[BlockId], moment: u64) {
         // From the end, so that free blocks come out in the order of the chain.
         for &id in chain.iter().rev() {
-            let block = &mut self.blocks[id as usize];
-            block.holders = block.holders.checked_sub(1).expect("a chain is released once");
-            block.last_use = moment;
-            if block.holders > 0 {
+            let holders = &mut self.holders[id as usize];
+            *holders = holders.checked_sub(1).expect("a chain is released once");
+            if *holders > 0 {
                 continue;
             }
             if self.index.contains(id) {
-                self.cached.insert(self.eviction_key(id));
+                self.cached.push(id, moment);
             } else {
                 self.free.push(id);
             }
         }
     }
 
-    fn eviction_key(&self, id: BlockId) -> EvictionKey {
-        let block = &self.blocks[id as usize];
-        (block.last_use, core::cmp::Reverse(block.depth), id)
-    }
-
     /// Checks every count against the chains that are held, for tests: panics where they differ.
     pub fn audit<'a>(&self, chains: impl Iterator<Item = &'a [BlockId]>) {
-        let mut holders = vec![0; self.blocks.len()];
+        let mut holders = vec![0; self.holders.len()];
         for chain in chains {
             for &id in chain {
                 holders[id as usize] += 1;
             }
         }
-        let mut seen = vec![false; self.blocks.len()];
+        let mut seen = vec![false; self.holders.len()];
         for &id in &self.free {
             assert!(!seen[id as usize] && holders[id as usize] == 0 && !self.index.contains(id));
             seen[id as usize] = true;
         }
-        for &(last_use, depth, id) in &self.cached {
+        let mut latest = 0;
+        for (id, last_use) in self.cached.iter() {
             assert!(!seen[id as usize] && holders[id as usize] == 0 && self.index.contains(id));
-            assert_eq!((last_use, depth, id), self.eviction_key(id));
-            seen[id as usize] = true;
+            assert!(last_use >= latest, "block {id} is in its place");
+            (seen[id as usize], latest) = (true, last_use);
         }
+        assert_eq!(self.cached.len(), self.cached.iter().count());
         for (id, &count) in holders.iter().enumerate() {
-            assert_eq!(self.blocks[id].holders, count, "block {id}");
+            assert_eq!(self.holders[id], count, "block {id}");
             assert_eq!(seen[id], count == 0, "block {id} is free, cached or held, and only one of them");
             if self.index.contains(id as BlockId)
                 && let Some(parent) = self.index.parent(id as BlockId)
@@ -238,31 +210,31 @@ impl BlockPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Token;
+
+    /// The published blocks that tokens begin with; never all of them.
+    fn lookup(pool: &BlockPool, tokens: &[Token]) -> Vec<BlockId> {
+        let mut found: Vec<BlockId> = Vec::new();
+        for block in tokens[..tokens.len().saturating_sub(1)].chunks_exact(pool.block_size()) {
+            match pool.find(found.last().copied(), Content::Tokens(block)) {
+                Some(id) => found.push(id),
+                None => break,
+            }
+        }
+        found
+    }
 
     /// Takes, fills and publishes a chain for `tokens`, reusing what is there.
     fn fill(pool: &mut BlockPool, tokens: &[Token]) -> Vec<BlockId> {
-        let mut chain = pool.lookup(tokens);
+        let mut chain = lookup(pool, tokens);
         chain.iter().for_each(|&id| pool.hold(id));
         while chain.len() < pool.blocks_for(tokens.len()) {
             chain.push(pool.allocate().expect("the test's pool is large enough"));
         }
-        for at in 0..tokens.len() / pool.block_size() {
-            pool.publish(&mut chain, at, tokens);
+        for (at, block) in tokens.chunks_exact(pool.block_size()).enumerate() {
+            pool.publish(&mut chain, at, Content::Tokens(block));
         }
         chain
-    }
-
-    #[test]
-    fn the_last_token_is_always_computed() {
-        let mut pool = BlockPool::new(8, 2);
-        let chain = fill(&mut pool, &[1, 2, 3, 4]);
-        assert_eq!(
-            pool.lookup(&[1, 2, 3, 4]),
-            chain[..1],
-            "all four are there, but one block is left to compute"
-        );
-        assert_eq!(pool.lookup(&[1, 2, 3, 4, 5]), chain[..2]);
-        assert!(pool.lookup(&[1, 2]).is_empty() && pool.lookup(&[]).is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! KV memory as the scheduler sees it ([`blocks`], [`prefix`]) and as the model does ([`store`]).
 
 pub mod blocks;
+mod eviction;
 pub mod prefix;
 pub mod store;
 
