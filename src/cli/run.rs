@@ -8,8 +8,9 @@ use lexopt::prelude::*;
 use super::{UsageError, help};
 use crate::experiment::Experiment;
 use crate::params::{ClockKind, Config, Group, PARAMS, Preset, nearest, param};
+use crate::policy::PolicyKind;
 use crate::report::{Report, Spread, columns, markdown, spread_json, spread_table, to_json};
-use crate::sim::{Clock, Measured, Recorder};
+use crate::sim::{Measured, Recorder, TooLong};
 use crate::trace::import::read_json_lines;
 use crate::trace::{Trace, export};
 
@@ -114,10 +115,10 @@ pub(super) fn stop_watch() -> impl FnMut() -> f64 {
     move || start.elapsed().as_secs_f64()
 }
 
-fn clock(experiment: &Experiment) -> Box<dyn Clock> {
+fn run(experiment: &Experiment, policy: PolicyKind) -> Result<Recorder, TooLong> {
     match experiment.config.clock {
-        ClockKind::Modelled => experiment.modelled_clock(),
-        ClockKind::Measured => Box::new(Measured::new(stop_watch())),
+        ClockKind::Modelled => experiment.run_modelled(policy),
+        ClockKind::Measured => experiment.run(policy, Box::new(Measured::new(stop_watch()))),
     }
 }
 
@@ -164,7 +165,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         .policy
         .iter()
         .map(|&policy| {
-            let recorder = experiment.run(policy, clock(&experiment))?;
+            let recorder = run(&experiment, policy)?;
             Ok(Report::new(&experiment, policy, experiment.summary(&recorder)))
         })
         .collect::<Result<_, UsageError>>()?;
@@ -182,7 +183,7 @@ fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, 
         let config = Config { seed: config.seed.wrapping_add(seed), ..config.clone() };
         let experiment = Experiment::reusing(config, model);
         for spread in &mut spreads {
-            let recorder: Recorder = experiment.run(spread.policy, clock(&experiment))?;
+            let recorder = run(&experiment, spread.policy)?;
             spread.summaries.push(experiment.summary(&recorder));
         }
         model = experiment.model();
