@@ -68,8 +68,6 @@ pub struct Replica {
     pub(super) blocked: bool,
     pub(super) outstanding_tokens: u64,
     pub(super) stats: ReplicaStats,
-    /// The tenant that each block was last computed for.
-    pub(super) painted: Vec<Option<u32>>,
     /// What the latest step decided. This and the lists below are kept so that steps do not allocate.
     pub(super) start: StepStart,
     pub(super) joined: Vec<RequestId>,
@@ -108,7 +106,6 @@ impl Replica {
             blocked: false,
             outstanding_tokens: 0,
             stats: ReplicaStats::default(),
-            painted: vec![None; limits.blocks],
             start: StepStart {
                 replica: index,
                 continued: None,
@@ -165,7 +162,7 @@ impl Replica {
     /// What each block is used for.
     pub fn block_uses(&self) -> impl Iterator<Item = BlockUse> {
         (0..self.pool.len() as BlockId).map(|id| {
-            let tenant = self.painted[id as usize];
+            let tenant = self.pool.owner(id);
             if self.pool.holders(id) > 0 {
                 BlockUse::Held(tenant)
             } else if self.pool.is_published(id) {

@@ -148,11 +148,10 @@ impl Replica {
                 at += 1;
                 continue;
             }
-            match self.pool.allocate() {
+            let place = &mut self.running[at];
+            let seq = &mut self.seqs[place.slot as usize];
+            match self.pool.allocate(seq.tenant) {
                 Some(id) => {
-                    let place = &mut self.running[at];
-                    let seq = &mut self.seqs[place.slot as usize];
-                    self.painted[id as usize] = seq.tenant;
                     seq.blocks.push(id);
                     place.block_due += self.limits.block_size as u64;
                 }
@@ -204,8 +203,7 @@ impl Replica {
         self.waiting.pop_front();
         seq.blocks.iter().for_each(|&id| self.pool.hold(id));
         for _ in 0..wanted {
-            let id = self.pool.allocate().expect("what is available can be had");
-            self.painted[id as usize] = seq.tenant;
+            let id = self.pool.allocate(seq.tenant).expect("what is available can be had");
             seq.blocks.push(id);
         }
         seq.computed = matched * self.limits.block_size;

@@ -7,6 +7,7 @@
 //! eviction alone keeps a parent from going before its child.
 
 use super::BlockId;
+use super::block::{Block, UNPUBLISHED};
 use super::eviction::Queue;
 use super::prefix::{HashFn, Key, PrefixIndex};
 use crate::trace::Content;
@@ -15,8 +16,7 @@ use crate::trace::Content;
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     block_size: usize,
-    /// How many requests hold each block.
-    holders: Vec<u32>,
+    blocks: Vec<Block>,
     /// Free blocks; the next to be used is at the end.
     free: Vec<BlockId>,
     cached: Queue,
@@ -27,20 +27,20 @@ pub struct BlockPool {
 impl BlockPool {
     /// A pool of `blocks` blocks of `block_size` tokens, all free; lowest numbers are used first.
     pub fn new(blocks: usize, block_size: usize) -> BlockPool {
-        assert!(block_size > 0 && u32::try_from(blocks).is_ok(), "parameters are validated before");
+        assert!(block_size > 0 && blocks < UNPUBLISHED as usize, "parameters are validated before");
         BlockPool {
             block_size,
-            holders: vec![0; blocks],
+            blocks: vec![Block::FREE; blocks],
             free: (0..blocks as BlockId).rev().collect(),
-            cached: Queue::new(blocks),
-            index: PrefixIndex::new(blocks),
+            cached: Queue::default(),
+            index: PrefixIndex::default(),
             evictions: 0,
         }
     }
 
     /// The same with a hash of the caller's, for tests of collisions.
     pub fn with_hash(blocks: usize, block_size: usize, hash: HashFn) -> BlockPool {
-        BlockPool { index: PrefixIndex::with_hash(blocks, hash), ..BlockPool::new(blocks, block_size) }
+        BlockPool { index: PrefixIndex::with_hash(hash), ..BlockPool::new(blocks, block_size) }
     }
 
     /// Tokens a block.
@@ -50,12 +50,12 @@ impl BlockPool {
 
     /// Blocks in all.
     pub fn len(&self) -> usize {
-        self.holders.len()
+        self.blocks.len()
     }
 
     /// Whether the pool has no blocks at all.
     pub fn is_empty(&self) -> bool {
-        self.holders.is_empty()
+        self.blocks.is_empty()
     }
 
     /// Blocks that nobody holds and nothing is kept in.
@@ -70,7 +70,7 @@ impl BlockPool {
 
     /// Blocks that running requests hold.
     pub fn held(&self) -> usize {
-        self.holders.len() - self.free.len() - self.cached.len()
+        self.blocks.len() - self.free.len() - self.cached.len()
     }
 
     /// Blocks evicted so far.
@@ -80,12 +80,12 @@ impl BlockPool {
 
     /// How many requests hold a block.
     pub fn holders(&self, id: BlockId) -> u32 {
-        self.holders[id as usize]
+        self.blocks[id as usize].holders
     }
 
     /// Whether a block can be found by its key.
     pub fn is_published(&self, id: BlockId) -> bool {
-        self.index.contains(id)
+        self.blocks[id as usize].is_published()
     }
 
     /// The blocks that `tokens` needs.
@@ -95,7 +95,7 @@ impl BlockPool {
 
     /// The published block that holds `content` after the block `parent`.
     pub fn find(&self, parent: Option<BlockId>, content: Content<'_>) -> Option<BlockId> {
-        self.index.find(Key { parent, content })
+        self.index.find(&self.blocks, Key { parent, content })
     }
 
     /// How many blocks a request that reuses `matched` could still be given: free ones and cached
@@ -105,29 +105,36 @@ impl BlockPool {
         self.free.len() + self.cached.len() - own
     }
 
+    /// Whom a block was last taken for.
+    pub fn owner(&self, id: BlockId) -> Option<u32> {
+        Some(self.blocks[id as usize].owner).filter(|&owner| owner != u32::MAX)
+    }
+
     /// Holds one more time a published block.
     pub fn hold(&mut self, id: BlockId) {
-        let holders = &mut self.holders[id as usize];
-        if *holders == 0 {
-            self.cached.remove(id);
+        let block = &mut self.blocks[id as usize];
+        if block.holders == 0 {
+            self.cached.leave();
         }
-        *holders += 1;
+        block.holders += 1;
     }
 
     /// A block of one's own: a free one, else the least recently used cached one. `None` when
     /// everything is held.
-    pub fn allocate(&mut self) -> Option<BlockId> {
+    pub fn allocate(&mut self, owner: Option<u32>) -> Option<BlockId> {
         let id = match self.free.pop() {
             Some(id) => id,
             None => self.evict()?,
         };
-        self.holders[id as usize] = 1;
+        let block = &mut self.blocks[id as usize];
+        block.holders = 1;
+        block.owner = owner.unwrap_or(u32::MAX);
         Some(id)
     }
 
     fn evict(&mut self) -> Option<BlockId> {
-        let id = self.cached.pop()?;
-        self.index.remove(id);
+        let id = self.cached.pop(&mut self.blocks)?;
+        self.index.remove(&mut self.blocks, id);
         self.evictions += 1;
         Some(id)
     }
@@ -136,23 +143,20 @@ impl BlockPool {
     /// is already published for the same prefix, the request takes that one and its own becomes free.
     pub fn publish(&mut self, chain: &mut [BlockId], at: usize, content: Content<'_>) {
         let own = chain[at];
-        if self.index.contains(own) {
+        if self.is_published(own) {
             return;
         }
         let parent = at.checked_sub(1).map(|before| chain[before]);
-        debug_assert!(parent.is_none_or(|p| self.index.contains(p)), "parents are published first");
+        debug_assert!(parent.is_none_or(|p| self.is_published(p)), "parents are published first");
         let key = Key { parent, content };
-        match self.index.find(key) {
+        match self.index.find(&self.blocks, key) {
             Some(published) => {
                 self.hold(published);
                 chain[at] = published;
-                self.holders[own as usize] = 0;
+                self.blocks[own as usize].holders = 0;
                 self.free.push(own);
             }
-            None => {
-                self.index.insert(own, key);
-                self.cached.set_depth(own, at as u32);
-            }
+            None => self.index.insert(&mut self.blocks, own, key),
         }
     }
 
@@ -160,15 +164,12 @@ impl BlockPool {
     /// what is published stays cached, the rest is free.
     pub fn release(&mut self, chain: &[BlockId], moment: u64) {
         // From the end, so that free blocks come out in the order of the chain.
-        for &id in chain.iter().rev() {
-            let holders = &mut self.holders[id as usize];
-            *holders = holders.checked_sub(1).expect("a chain is released once");
-            if *holders > 0 {
-                continue;
-            }
-            if self.index.contains(id) {
-                self.cached.push(id, moment);
-            } else {
+        for (depth, &id) in chain.iter().enumerate().rev() {
+            let block = &mut self.blocks[id as usize];
+            block.holders = block.holders.checked_sub(1).expect("a chain is released once");
+            if block.is_cached() {
+                self.cached.push(&mut self.blocks, id, depth as u32, moment);
+            } else if block.holders == 0 {
                 self.free.push(id);
             }
         }
@@ -176,31 +177,30 @@ impl BlockPool {
 
     /// Checks every count against the chains that are held, for tests: panics where they differ.
     pub fn audit<'a>(&self, chains: impl Iterator<Item = &'a [BlockId]>) {
-        let mut holders = vec![0; self.holders.len()];
+        let mut holders = vec![0; self.blocks.len()];
         for chain in chains {
             for &id in chain {
                 holders[id as usize] += 1;
             }
         }
-        let mut seen = vec![false; self.holders.len()];
+        let mut seen = vec![false; self.blocks.len()];
         for &id in &self.free {
-            assert!(!seen[id as usize] && holders[id as usize] == 0 && !self.index.contains(id));
+            assert!(!seen[id as usize] && holders[id as usize] == 0 && !self.is_published(id));
             seen[id as usize] = true;
         }
         let mut latest = 0;
-        for (id, last_use) in self.cached.iter() {
-            assert!(!seen[id as usize] && holders[id as usize] == 0 && self.index.contains(id));
+        for (id, last_use) in self.cached.iter(&self.blocks) {
+            assert!(!seen[id as usize] && holders[id as usize] == 0 && self.is_published(id));
             assert!(last_use >= latest, "block {id} is in its place");
             (seen[id as usize], latest) = (true, last_use);
         }
-        assert_eq!(self.cached.len(), self.cached.iter().count());
+        assert_eq!(self.cached.len(), self.cached.iter(&self.blocks).count());
         for (id, &count) in holders.iter().enumerate() {
-            assert_eq!(self.holders[id], count, "block {id}");
+            assert_eq!(self.blocks[id].holders, count, "block {id}");
             assert_eq!(seen[id], count == 0, "block {id} is free, cached or held, and only one of them");
-            if self.index.contains(id as BlockId)
-                && let Some(parent) = self.index.parent(id as BlockId)
-            {
-                assert!(self.index.contains(parent), "block {id} outlived its parent {parent}");
+            let parent = self.blocks[id].parent;
+            if parent < UNPUBLISHED {
+                assert!(self.is_published(parent), "block {id} outlived its parent {parent}");
                 assert!(holders[parent as usize] >= count, "who holds a child holds its parent");
             }
         }
@@ -229,7 +229,7 @@ mod tests {
         let mut chain = lookup(pool, tokens);
         chain.iter().for_each(|&id| pool.hold(id));
         while chain.len() < pool.blocks_for(tokens.len()) {
-            chain.push(pool.allocate().expect("the test's pool is large enough"));
+            chain.push(pool.allocate(None).expect("the test's pool is large enough"));
         }
         for (at, block) in tokens.chunks_exact(pool.block_size()).enumerate() {
             pool.publish(&mut chain, at, Content::Tokens(block));
@@ -253,12 +253,12 @@ mod tests {
         let old = fill(&mut pool, &[1, 2]);
         let new = fill(&mut pool, &[3, 4]);
         let same = fill(&mut pool, &[5, 6]);
+        pool.release(&old, 1);
         pool.release(&same, 2);
         pool.release(&new, 2);
-        pool.release(&old, 1);
-        let order: Vec<BlockId> = (0..6).map(|_| pool.allocate().expect("all are cached")).collect();
+        let order: Vec<BlockId> = (0..6).map(|_| pool.allocate(None).expect("all are cached")).collect();
         assert_eq!(order, [old[1], old[0], new[1], same[1], new[0], same[0]]);
-        assert_eq!((pool.evictions(), pool.allocate()), (6, None));
+        assert_eq!((pool.evictions(), pool.allocate(None)), (6, None));
     }
 
     #[test]

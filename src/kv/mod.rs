@@ -1,5 +1,6 @@
 //! KV memory as the scheduler sees it ([`blocks`], [`prefix`]) and as the model does ([`store`]).
 
+mod block;
 pub mod blocks;
 mod eviction;
 pub mod prefix;
