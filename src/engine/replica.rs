@@ -186,13 +186,10 @@ impl Replica {
 
     /// Full blocks of a prompt that it has published, from the beginning on.
     pub fn matched_blocks(&self, prompt: &Prompt) -> usize {
-        let size = self.limits.block_size;
         let (mut parent, mut matched) = (None, 0);
-        while let Some(content) = prompt.content(matched, size) {
-            match self.pool.find(parent, content) {
-                Some(id) => (parent, matched) = (Some(id), matched + 1),
-                None => break,
-            }
+        for content in prompt.contents(0, self.limits.block_size) {
+            let Some(id) = self.pool.find(parent, content) else { break };
+            (parent, matched) = (Some(id), matched + 1);
         }
         matched
     }

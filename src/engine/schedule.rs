@@ -8,6 +8,8 @@
 //! another is known beforehand ([`Replica::quiet_steps`]), and they can be passed at once
 //! ([`Replica::pass`]).
 
+use core::ops::Range;
+
 use super::sequence::{NEVER, Place, Sequence};
 use super::{Admitted, Continued, Emitted, Piece, Replica, RequestId, Running};
 
@@ -202,6 +204,7 @@ impl Replica {
         }
         self.waiting.pop_front();
         seq.blocks.iter().for_each(|&id| self.pool.hold(id));
+        self.pool.expect(wanted);
         for _ in 0..wanted {
             let id = self.pool.allocate(seq.tenant).expect("what is available can be had");
             seq.blocks.push(id);
@@ -220,13 +223,11 @@ impl Replica {
         let size = self.limits.block_size;
         let seq = &mut self.seqs[slot as usize];
         let mut blocks = core::mem::take(&mut seq.blocks);
-        for at in 0..(seq.len - 1) / size {
-            let Some(content) = seq.content(at, size, &mut self.scratch) else { break };
-            match self.pool.find(blocks.last().copied(), content) {
-                Some(id) => blocks.push(id),
-                None => break,
-            }
-        }
+        seq.contents(0..(seq.len - 1) / size, size, &mut self.scratch, |_, content| {
+            let found = self.pool.find(blocks.last().copied(), content);
+            blocks.extend(found);
+            found.is_some()
+        });
         seq.blocks = blocks;
     }
 
@@ -265,14 +266,14 @@ impl Replica {
     }
 
     /// Publishes full blocks of a sequence, as far as anybody could share them.
-    fn publish(&mut self, slot: u32, which: core::ops::Range<usize>) {
+    fn publish(&mut self, slot: u32, which: Range<usize>) {
         let seq = &mut self.seqs[slot as usize];
         let mut blocks = core::mem::take(&mut seq.blocks);
-        for at in which {
-            let Some(content) = seq.content(at, self.limits.block_size, &mut self.scratch) else { break };
+        seq.contents(which, self.limits.block_size, &mut self.scratch, |at, content| {
             self.pool.publish(&mut blocks, at, content);
             self.blocked = false;
-        }
+            true
+        });
         seq.blocks = blocks;
     }
 

@@ -4,6 +4,7 @@
 //! but known: a constant of its own plus the steps that the replica has ended. A step over a batch of
 //! any size then costs nothing a request, unless tensors are computed.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use super::modelled::made_up;
@@ -125,20 +126,41 @@ impl Sequence {
         }
     }
 
-    /// What its block `at` of `size` tokens holds once it is full; `None` where nobody could ever share
-    /// it: of a prompt that is known by its block ids, all that follows it.
-    pub fn content<'a>(&'a self, at: usize, size: usize, scratch: &'a mut Vec<Token>) -> Option<Content<'a>> {
-        let range = at * size..(at + 1) * size;
-        if let Some(tokens) = self.tokens.get(range.clone()) {
-            return Some(Content::Tokens(tokens));
-        }
-        match (&self.prompt, self.prompt.content(at, size)) {
-            (Prompt::Tokens(_), None) => {
-                scratch.clear();
-                scratch.extend(range.map(|index| self.token(index)));
-                Some(Content::Tokens(scratch))
+    /// What its blocks of `size` tokens hold once they are full, one after the other, until `take` says
+    /// that it is enough (`false`), or until one that nobody could ever share: of a prompt that is known
+    /// by its block ids, all that follows it.
+    pub fn contents(
+        &self,
+        which: Range<usize>,
+        size: usize,
+        scratch: &mut Vec<Token>,
+        mut take: impl FnMut(usize, Content<'_>) -> bool,
+    ) {
+        let mut rest = which.start;
+        if self.tokens.is_empty() {
+            for content in self.prompt.contents(which.start, size).take(which.len()) {
+                if !take(rest, content) {
+                    return;
+                }
+                rest += 1;
             }
-            (_, content) => content,
+            if let Prompt::Blocks(_) = self.prompt {
+                return;
+            }
+        }
+        for at in rest..which.end {
+            let range = at * size..(at + 1) * size;
+            let tokens = match self.tokens.get(range.clone()) {
+                Some(tokens) => tokens,
+                None => {
+                    scratch.clear();
+                    scratch.extend(range.map(|index| self.token(index)));
+                    &scratch[..]
+                }
+            };
+            if !take(at, Content::Tokens(tokens)) {
+                return;
+            }
         }
     }
 

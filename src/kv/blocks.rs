@@ -119,6 +119,11 @@ impl BlockPool {
         block.holders += 1;
     }
 
+    /// So many blocks are about to be allocated.
+    pub fn expect(&self, wanted: usize) {
+        touch(&self.blocks, self.cached.next(wanted.saturating_sub(self.free.len())));
+    }
+
     /// A block of one's own: a free one, else the least recently used cached one. `None` when
     /// everything is held.
     pub fn allocate(&mut self, owner: Option<u32>) -> Option<BlockId> {
@@ -163,6 +168,7 @@ impl BlockPool {
     /// Lets go of a whole chain at one moment (a count of the owner's choosing that never goes back):
     /// what is published stays cached, the rest is free.
     pub fn release(&mut self, chain: &[BlockId], moment: u64) {
+        touch(&self.blocks, chain.iter().copied());
         // From the end, so that free blocks come out in the order of the chain.
         for (depth, &id) in chain.iter().enumerate().rev() {
             let block = &mut self.blocks[id as usize];
@@ -205,6 +211,13 @@ impl BlockPool {
             }
         }
     }
+}
+
+/// Looks at blocks that are needed in a moment, all at once: where they are far from the processor, it
+/// waits for all of them together and not for one after the other.
+fn touch(blocks: &[Block], ids: impl Iterator<Item = BlockId>) {
+    let seen = ids.fold(0, |seen: u32, id| seen.wrapping_add(blocks[id as usize].queued));
+    core::hint::black_box(seen);
 }
 
 #[cfg(test)]

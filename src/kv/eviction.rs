@@ -57,6 +57,11 @@ impl Queue {
         self.len -= 1;
     }
 
+    /// About those that so many evictions would take.
+    pub fn next(&self, count: usize) -> impl Iterator<Item = BlockId> {
+        self.entries.iter().take(count).map(|entry| entry.id)
+    }
+
     /// Takes the next one out.
     pub fn pop(&mut self, blocks: &mut [Block]) -> Option<BlockId> {
         loop {

@@ -13,7 +13,7 @@ pub mod generate;
 pub mod import;
 mod prompt;
 
-pub use prompt::{BlockIds, Content, Prompt};
+pub use prompt::{BlockIds, Content, Contents, Prompt};
 
 /// A token id. Prompts use 0 … 2³¹ − 1; the modelled backend's own outputs lie above.
 pub type Token = u32;

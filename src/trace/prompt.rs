@@ -80,18 +80,60 @@ impl Prompt {
         }
     }
 
-    /// What the prompt's KV block `at` of `size` tokens holds; `None` where the prompt does not fill it
-    /// or nothing is known of it. `size` divides what an id stands for.
-    pub fn content(&self, at: usize, size: usize) -> Option<Content<'_>> {
+    /// What each KV block of `size` tokens holds, from block `from` on, for as far as the prompt fills
+    /// them and anything is known of it. `size` divides what an id stands for.
+    pub fn contents(&self, from: usize, size: usize) -> Contents<'_> {
         match self {
-            Prompt::Tokens(tokens) => tokens.get(at * size..(at + 1) * size).map(Content::Tokens),
+            Prompt::Tokens(tokens) => {
+                let rest = tokens.get(from * size..).unwrap_or_default();
+                Contents::Tokens(rest.chunks_exact(size))
+            }
             Prompt::Blocks(blocks) => {
-                if (at + 1) * size > blocks.tokens as usize {
-                    return None;
+                let parts = (blocks.block as usize / size).max(1);
+                Contents::Parts {
+                    ids: blocks.ids.get(from / parts..).unwrap_or_default(),
+                    part: (from % parts) as u32,
+                    parts: parts as u32,
+                    left: (blocks.tokens as usize / size).saturating_sub(from),
                 }
-                let parts = blocks.block as usize / size;
-                let id = *blocks.ids.get(at.checked_div(parts)?)?;
-                Some(Content::Part(u64::from(id) << 32 | (at % parts) as u64))
+            }
+        }
+    }
+}
+
+/// What one KV block after the other holds; see [`Prompt::contents`].
+#[derive(Clone, Debug)]
+pub enum Contents<'a> {
+    /// Tokens, a block at a time.
+    Tokens(core::slice::ChunksExact<'a, Token>),
+    /// Parts of what ids stand for.
+    Parts {
+        /// The id that the next part is of, and those after it.
+        ids: &'a [u32],
+        /// Which part of it is next.
+        part: u32,
+        /// Parts that each has.
+        parts: u32,
+        /// Blocks that the prompt still fills.
+        left: usize,
+    },
+}
+
+impl<'a> Iterator for Contents<'a> {
+    type Item = Content<'a>;
+
+    fn next(&mut self) -> Option<Content<'a>> {
+        match self {
+            Contents::Tokens(blocks) => blocks.next().map(Content::Tokens),
+            Contents::Parts { ids, part, parts, left } => {
+                *left = left.checked_sub(1)?;
+                let (id, rest) = ids.split_first()?;
+                let content = Content::Part(u64::from(*id) << 32 | u64::from(*part));
+                *part += 1;
+                if part == parts {
+                    (*ids, *part) = (rest, 0);
+                }
+                Some(content)
             }
         }
     }
@@ -116,22 +158,26 @@ mod tests {
     #[test]
     fn a_part_is_its_ids_and_its_place_in_it_and_covers_only_what_the_prompt_does() {
         let prompt = Prompt::Blocks(BlockIds { tokens: 13, block: 8, ids: [7, 9].into() });
-        let part = |at| prompt.content(at, 4);
+        let part = |at| prompt.contents(at, 4).next();
         assert_eq!([part(0), part(1)], [7 << 32, 7 << 32 | 1].map(|key| Some(Content::Part(key))));
         assert_eq!([part(2), part(3)], [Some(Content::Part(9 << 32)), None], "one token of part 3 is there");
+        assert_eq!(
+            prompt.contents(0, 4).collect::<Vec<_>>(),
+            [0, 1, 2].map(|at| part(at).expect("it is full"))
+        );
         assert_eq!((prompt.len(), prompt.items(), prompt.tokens_per_item()), (13, &[7, 9][..], 8));
     }
 
     #[test]
     fn of_a_length_alone_nothing_is_shared() {
         let prompt = Prompt::of_length(100);
-        assert_eq!((prompt.len(), prompt.content(0, 16), prompt.items()), (100, None, &[][..]));
+        assert_eq!((prompt.len(), prompt.contents(0, 16).next(), prompt.items()), (100, None, &[][..]));
     }
 
     #[test]
     fn tokens_are_cut_into_whole_blocks() {
         let prompt = Prompt::from(vec![1, 2, 3, 4, 5]);
-        assert_eq!(prompt.content(1, 2), Some(Content::Tokens(&[3, 4])));
-        assert_eq!(prompt.content(2, 2), None);
+        assert_eq!(prompt.contents(1, 2).next(), Some(Content::Tokens(&[3, 4])));
+        assert_eq!(prompt.contents(2, 2).next(), None);
     }
 }
