@@ -30,6 +30,9 @@ struct Setup {
     replicas: u32,
     block_size: usize,
     policy: PolicyKind,
+    /// Tokens that prefix-affinity goes by: what the groups share; of the public trace, whose prompts all
+    /// begin with the same block, a few blocks more.
+    prefix: usize,
 }
 
 impl Setup {
@@ -37,8 +40,10 @@ impl Setup {
         let blocks = POOL_TOKENS as usize / self.block_size;
         let limits = Limits { blocks, block_size: self.block_size, max_batch: 256, positions: 131_072 };
         let replica = |index| Replica::new(index, limits, Box::new(Modelled));
-        let settings =
-            PolicySettings { prefix_length: 512_usize.div_ceil(trace.tokens_per_item()), max_imbalance: 2.0 };
+        let settings = PolicySettings {
+            prefix_length: self.prefix.div_ceil(trace.tokens_per_item()),
+            max_imbalance: 2.0,
+        };
         let replicas = (0..self.replicas).map(replica).collect();
         let mut fleet = Fleet::new(replicas, self.policy.build(&settings), Devices::Separate);
         let mut recorder = Recorder::new(self.replicas as usize, blocks);
@@ -116,14 +121,14 @@ fn main() {
             "shared" => {
                 let trace = shared(300_000, 160.0);
                 for policy in policies {
-                    Setup { replicas: 16, block_size: 64, policy }.measure(what, &trace);
+                    Setup { replicas: 16, block_size: 64, policy, prefix: 512 }.measure(what, &trace);
                 }
             }
             "mooncake" => match mooncake() {
                 Some(trace) => {
                     for block_size in [512, 64, 16] {
                         for policy in policies {
-                            Setup { replicas: 16, block_size, policy }.measure(what, &trace);
+                            Setup { replicas: 16, block_size, policy, prefix: 2048 }.measure(what, &trace);
                         }
                     }
                 }
@@ -135,7 +140,7 @@ fn main() {
                 for requests in [1_000, 10_000, 100_000, 1_000_000] {
                     let trace = shared(requests, 160.0);
                     for policy in policies {
-                        Setup { replicas: 16, block_size: 64, policy }.measure(what, &trace);
+                        Setup { replicas: 16, block_size: 64, policy, prefix: 512 }.measure(what, &trace);
                     }
                 }
             }
@@ -145,7 +150,7 @@ fn main() {
                     for policy in
                         [PolicyKind::RoundRobin, PolicyKind::LeastTokens, PolicyKind::PrefixAffinity]
                     {
-                        Setup { replicas, block_size: 64, policy }.measure(what, &trace);
+                        Setup { replicas, block_size: 64, policy, prefix: 512 }.measure(what, &trace);
                     }
                 }
             }

@@ -146,6 +146,7 @@ impl BlockPool {
 
     /// Publishes block `at` of a request whose chain is `chain`, once it is full. Where another block
     /// is already published for the same prefix, the request takes that one and its own becomes free.
+    #[inline]
     pub fn publish(&mut self, chain: &mut [BlockId], at: usize, content: Content<'_>) {
         let own = chain[at];
         if self.is_published(own) {
@@ -169,6 +170,7 @@ impl BlockPool {
     /// what is published stays cached, the rest is free.
     pub fn release(&mut self, chain: &[BlockId], moment: u64) {
         touch(&self.blocks, chain.iter().copied());
+        self.cached.reserve(&mut self.blocks, chain.len());
         // From the end, so that free blocks come out in the order of the chain.
         for (depth, &id) in chain.iter().enumerate().rev() {
             let block = &mut self.blocks[id as usize];

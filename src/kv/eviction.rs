@@ -38,12 +38,18 @@ impl Queue {
         self.len
     }
 
-    /// Adds a published block that nobody holds any more since `moment`; moments do not go back.
-    pub fn push(&mut self, blocks: &mut [Block], id: BlockId, depth: u32, moment: u64) {
-        debug_assert!(self.entries.back().is_none_or(|last| last.moment <= moment));
+    /// So many blocks are about to be added.
+    pub fn reserve(&mut self, blocks: &mut [Block], more: usize) {
         if self.entries.len() > 2 * self.len + 64 {
             self.compact(blocks);
         }
+        self.entries.reserve(more);
+    }
+
+    /// Adds a published block that nobody holds any more since `moment`; moments do not go back.
+    #[inline]
+    pub fn push(&mut self, blocks: &mut [Block], id: BlockId, depth: u32, moment: u64) {
+        debug_assert!(self.entries.back().is_none_or(|last| last.moment <= moment));
         blocks[id as usize].queued = self.first.wrapping_add(self.entries.len() as u32);
         self.entries.push_back(Entry { id, depth, moment });
         self.len += 1;
@@ -63,6 +69,7 @@ impl Queue {
     }
 
     /// Takes the next one out.
+    #[inline]
     pub fn pop(&mut self, blocks: &mut [Block]) -> Option<BlockId> {
         loop {
             let Entry { moment, .. } = *self.entries.front()?;
@@ -165,6 +172,7 @@ mod tests {
                 (_, None) => {
                     let key = (at / 9, Reverse(draw(4) as u32), id);
                     blocks[id as usize].holders = 0;
+                    queue.reserve(&mut blocks, 1);
                     queue.push(&mut blocks, id, key.1.0, key.0);
                     set.insert(key);
                     inside[id as usize] = Some(key);

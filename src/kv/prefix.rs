@@ -49,6 +49,7 @@ impl PrefixIndex {
     }
 
     /// The published block of a key.
+    #[inline]
     pub fn find(&self, blocks: &[Block], key: Key<'_>) -> Option<BlockId> {
         let parent = key.parent.unwrap_or(NONE);
         if let Some(before) = blocks.get(parent as usize) {
@@ -59,12 +60,18 @@ impl PrefixIndex {
                 return None;
             }
         }
+        self.find_in_table(blocks, key)
+    }
+
+    fn find_in_table(&self, blocks: &[Block], key: Key<'_>) -> Option<BlockId> {
+        let parent = key.parent.unwrap_or(NONE);
         let hash = (self.hash)(key.parent, key.content);
         let is = |&id: &BlockId| blocks[id as usize].parent == parent && self.holds(blocks, id, key);
         self.table.find(hash, is).copied()
     }
 
     /// Publishes a block under a key that is not there yet.
+    #[inline]
     pub fn insert(&mut self, blocks: &mut [Block], id: BlockId, key: Key<'_>) {
         debug_assert!(self.find(blocks, key).is_none(), "a key is published once");
         let parent = key.parent.unwrap_or(NONE);
@@ -91,12 +98,17 @@ impl PrefixIndex {
             }
             before.branches += 1;
         }
+        self.insert_in_table(blocks, id);
+    }
+
+    fn insert_in_table(&mut self, blocks: &[Block], id: BlockId) {
         let (tokens, hash) = (&self.tokens, self.hash);
         let hash_of = |&id: &BlockId| block_hash(blocks, tokens, hash, id);
         self.table.insert_unique(hash_of(&id), id, hash_of);
     }
 
     /// Takes a block out again; nothing that is published follows it.
+    #[inline]
     pub fn remove(&mut self, blocks: &mut [Block], id: BlockId) {
         let Block { parent, child, branches, .. } = blocks[id as usize];
         debug_assert!(parent != UNPUBLISHED && child == NONE && branches == 0, "the deepest go first");
@@ -110,14 +122,19 @@ impl PrefixIndex {
             remembered
         });
         if !remembered {
-            let hash = block_hash(blocks, &self.tokens, self.hash, id);
-            let found = self.table.find_entry(hash, |&other| other == id);
-            found.expect("what its parent does not remember is in the table").remove();
+            self.remove_from_table(blocks, id);
         }
         blocks[id as usize].parent = UNPUBLISHED;
     }
 
+    fn remove_from_table(&mut self, blocks: &[Block], id: BlockId) {
+        let hash = block_hash(blocks, &self.tokens, self.hash, id);
+        let found = self.table.find_entry(hash, |&other| other == id);
+        found.expect("what its parent does not remember is in the table").remove();
+    }
+
     /// Whether a published block holds what a key says; its parent is compared by the caller.
+    #[inline]
     fn holds(&self, blocks: &[Block], id: BlockId, key: Key<'_>) -> bool {
         let own = self.tokens.get(id as usize).filter(|own| !own.is_empty());
         match (own, key.content) {

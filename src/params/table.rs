@@ -193,7 +193,7 @@ pub static PARAMS: [Param; 29] = [
         prefix_length,
         "Prefix length",
         "tokens",
-        integer(1, 2048),
+        integer(1, 65_536),
         U32,
         "How many leading tokens prefix-affinity hashes."
     ),
