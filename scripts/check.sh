@@ -7,6 +7,6 @@ cd "$ROOT"
 step "format" cargo fmt --check
 step "clippy, native" cargo clippy --quiet --locked --all-targets -- -D warnings
 step "clippy, wasm32" \
-  cargo clippy --quiet --locked --target wasm32-unknown-unknown --lib --bin app --bin worker "${WEB_TESTS[@]}" -- -D warnings
+  cargo clippy --quiet --locked --target wasm32-unknown-unknown --lib --bin app --bin worker --example bench "${WEB_TESTS[@]}" -- -D warnings
 RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --locked --no-deps --lib --document-private-items
 step "native tests" cargo test --locked --no-fail-fast

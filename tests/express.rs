@@ -19,8 +19,8 @@ use warmroute::units::Time;
 struct EveryToken;
 
 impl Backend for EveryToken {
-    fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token> {
-        Modelled.forward(batch)
+    fn forward(&mut self, batch: &[Running<'_>], next: &mut Vec<Token>) {
+        Modelled.forward(batch, next);
     }
 }
 

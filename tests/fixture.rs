@@ -75,7 +75,7 @@ fn continue_greedily(
     let mut out = vec![best(scratch.logits(0))];
     while out.len() < count {
         let position = start + out.len() - 1;
-        let slice = Slice { tokens: &out[out.len() - 1..], start: position, blocks };
+        let slice = Slice { tokens: &out[out.len() - 1..], start: position, blocks, sampled: true };
         model.forward(store, scratch, &[slice]);
         out.push(best(scratch.logits(0)));
     }
@@ -87,7 +87,7 @@ fn the_last_logits_match() {
     let (model, expected) = load();
     let mut store = KvStore::new(&expected.config, 16);
     let mut scratch = Scratch::new();
-    let slice = Slice { tokens: &expected.tokens, start: 0, blocks: &[0, 1, 2, 3] };
+    let slice = Slice { tokens: &expected.tokens, start: 0, blocks: &[0, 1, 2, 3], sampled: true };
     model.forward(&mut store, &mut scratch, &[slice]);
     let worst = scratch
         .logits(0)
@@ -107,7 +107,7 @@ fn every_position_matches() {
     let blocks: Vec<BlockId> = (0..10).rev().collect();
     // One slice a token, all over one table: each attends to those before it in the same pass.
     let slices: Vec<Slice<'_>> = (0..expected.tokens.len())
-        .map(|i| Slice { tokens: &expected.tokens[i..=i], start: i, blocks: &blocks })
+        .map(|i| Slice { tokens: &expected.tokens[i..=i], start: i, blocks: &blocks, sampled: true })
         .collect();
     model.forward(&mut store, &mut scratch, &slices);
     for i in 0..slices.len() {
@@ -128,7 +128,7 @@ fn greedy_decoding_matches_after_a_whole_prefill() {
     let mut store = KvStore::new(&expected.config, 16);
     let mut scratch = Scratch::new();
     let blocks = [3, 0, 4, 1, 2];
-    let slice = Slice { tokens: &expected.tokens, start: 0, blocks: &blocks };
+    let slice = Slice { tokens: &expected.tokens, start: 0, blocks: &blocks, sampled: true };
     model.forward(&mut store, &mut scratch, &[slice]);
     let (start, count) = (expected.tokens.len(), expected.greedy.len());
     let out = continue_greedily(&model, &mut store, &mut scratch, &blocks, start, count);
@@ -142,9 +142,17 @@ fn greedy_decoding_matches_after_a_cached_prefix() {
     let mut scratch = Scratch::new();
     // Another sequence computes the first 32 tokens; this one holds its two blocks and computes the rest.
     let (prefix, rest) = expected.tokens.split_at(32);
-    model.forward(&mut store, &mut scratch, &[Slice { tokens: prefix, start: 0, blocks: &[5, 6] }]);
+    model.forward(
+        &mut store,
+        &mut scratch,
+        &[Slice { tokens: prefix, start: 0, blocks: &[5, 6], sampled: true }],
+    );
     let blocks = [5, 6, 0, 1, 2];
-    model.forward(&mut store, &mut scratch, &[Slice { tokens: rest, start: 32, blocks: &blocks }]);
+    model.forward(
+        &mut store,
+        &mut scratch,
+        &[Slice { tokens: rest, start: 32, blocks: &blocks, sampled: true }],
+    );
     let (start, count) = (expected.tokens.len(), expected.greedy.len());
     let out = continue_greedily(&model, &mut store, &mut scratch, &blocks, start, count);
     assert_eq!(out, expected.greedy);

@@ -13,7 +13,17 @@ setup_page() {
   link_tools
 }
 
-# And all that its tests need besides.
+# What the benchmarks need: both wasm modules and a browser to run them in.
+setup_bench() {
+  take_turns
+  setup_rust
+  ensure "wasm-bindgen $WASM_BINDGEN" wasm_bindgen_works install_wasm_bindgen
+  ensure "node and npm" node_works install_node
+  ensure "playwright-core $PLAYWRIGHT" playwright_works install_playwright
+  ensure "a Chromium and its driver" browser_works install_browser
+}
+
+# The page's needs, and all that its tests need besides.
 setup_tests() {
   setup_page
   ensure "playwright-core $PLAYWRIGHT" playwright_works install_playwright

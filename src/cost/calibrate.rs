@@ -117,7 +117,11 @@ pub fn calibrate(
         let tokens = text(length);
         let blocks = chain(0, length);
         let (mean, passes) = repeat(seconds, grain, &mut || {
-            model.forward(&mut store, &mut scratch, &[Slice { tokens: &tokens, start: 0, blocks: &blocks }]);
+            model.forward(
+                &mut store,
+                &mut scratch,
+                &[Slice { tokens: &tokens, start: 0, blocks: &blocks, sampled: true }],
+            );
         });
         prefill.push(Sample { piece: Piece::range(0, length), seconds: mean, passes });
         tick();
@@ -128,10 +132,16 @@ pub fn calibrate(
         let tokens = text(context);
         let chains: Vec<Vec<BlockId>> = (0..batch).map(|i| chain(i, context + 1)).collect();
         for blocks in &chains {
-            model.forward(&mut store, &mut scratch, &[Slice { tokens: &tokens, start: 0, blocks }]);
+            model.forward(
+                &mut store,
+                &mut scratch,
+                &[Slice { tokens: &tokens, start: 0, blocks, sampled: true }],
+            );
         }
-        let slices: Vec<Slice<'_>> =
-            chains.iter().map(|blocks| Slice { tokens: &tokens[..1], start: context, blocks }).collect();
+        let slices: Vec<Slice<'_>> = chains
+            .iter()
+            .map(|blocks| Slice { tokens: &tokens[..1], start: context, blocks, sampled: true })
+            .collect();
         let (mean, passes) = repeat(seconds, grain, &mut || model.forward(&mut store, &mut scratch, &slices));
         let (tokens, pairs) = (batch as u64, (batch * (context + 1)) as u64);
         decode.push(Sample { piece: Piece { tokens, pairs }, seconds: mean, passes });

@@ -28,10 +28,10 @@ pub struct Running<'a> {
 
 /// Computes (or prices) what the scheduler decided.
 pub trait Backend {
-    /// Computes each sequence's tokens from `start` on and returns the token that follows each.
+    /// Computes each sequence's tokens from `start` on, and puts the token that follows each in `next`.
     /// A prefill is one sequence; a decode is any number, each with one token to compute. What follows
     /// a chunk that is not a prompt's last is not looked at.
-    fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token>;
+    fn forward(&mut self, batch: &[Running<'_>], next: &mut Vec<Token>);
 
     /// Whether tokens come from [`forward`](Backend::forward). Where not, it is never called: a request
     /// generates what its trace says, or else tokens of its own, and a step over any batch is free.

@@ -79,15 +79,26 @@ impl fmt::Display for SamplingError {
 
 impl std::error::Error for SamplingError {}
 
+/// A token that may be drawn, and its probability times some constant.
+pub type Candidate = (Token, f64);
+
 /// Chooses the token of one position of a request.
 ///
 /// Greedy where the temperature is 0 (or out of its range); ties go to the lowest id. A logit that is not a number
 /// is never chosen; if none is a number, the token is 0.
 ///
+/// `candidates` is room that is kept between calls; what it holds means nothing.
+///
 /// # Panics
 ///
 /// If there are no logits.
-pub fn sample(logits: &[f32], sampling: &Sampling, request_id: u64, position: u64) -> Token {
+pub fn sample(
+    logits: &[f32],
+    sampling: &Sampling,
+    request_id: u64,
+    position: u64,
+    candidates: &mut Vec<Candidate>,
+) -> Token {
     assert!(!logits.is_empty(), "there is at least one token to choose");
     let best = greedy(logits);
     let warm = sampling.temperature > 0.0;
@@ -101,14 +112,12 @@ pub fn sample(logits: &[f32], sampling: &Sampling, request_id: u64, position: u6
         if logit == largest { 1.0 } else { libm::exp((f64::from(logit) - f64::from(largest)) / temperature) }
     };
     let ids = 0..logits.len() as Token;
-    let mut candidates: Vec<(Token, f64)> = ids
-        .zip(logits)
-        .filter(|(_, logit)| !logit.is_nan())
-        .map(|(id, &logit)| (id, weight(logit)))
-        .collect();
+    candidates.clear();
+    candidates
+        .extend(ids.zip(logits).filter(|(_, logit)| !logit.is_nan()).map(|(id, &logit)| (id, weight(logit))));
     if sampling.top_k.is_some() || sampling.top_p.is_some() {
-        // A stable sort: equal weights stay in the order of their ids.
-        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // Equal weights stay in the order of their ids.
+        candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     }
     if let Some(k) = sampling.top_k {
         candidates.truncate((k as usize).max(1));
@@ -127,7 +136,7 @@ pub fn sample(logits: &[f32], sampling: &Sampling, request_id: u64, position: u6
         }
     }
     let mut left = uniform(sampling.seed, request_id, position) * total;
-    for &(id, weight) in &candidates {
+    for &(id, weight) in candidates.iter() {
         if left < weight {
             return id;
         }
@@ -160,7 +169,11 @@ fn uniform(seed: u64, request_id: u64, position: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Sampling, Token, uniform};
+
+    fn sample(logits: &[f32], sampling: &Sampling, request_id: u64, position: u64) -> Token {
+        super::sample(logits, sampling, request_id, position, &mut Vec::new())
+    }
 
     fn warm(temperature: f32) -> Sampling {
         Sampling { temperature, seed: 7, ..Sampling::default() }

@@ -240,8 +240,8 @@ impl Replica {
         let end = len.min(start.saturating_add(*left));
         *left -= end - start;
         if self.computes {
-            let follows = self.backend.forward(&[seq.view(start, end)])[0];
-            self.joined_tokens.extend((end == len).then_some(follows));
+            self.backend.forward(&[seq.view(start, end)], &mut self.decoded_tokens);
+            self.joined_tokens.extend(self.decoded_tokens.drain(..).filter(|_| end == len));
         }
         seq.computed = end;
         let continued = Continued {
@@ -287,7 +287,7 @@ impl Replica {
         let decoding = self.start.work.decode.map_or(0, |piece| piece.tokens as usize);
         let batch: Vec<Running<'_>> = self.running[..decoding].iter().map(view).collect();
         if !batch.is_empty() {
-            self.decoded_tokens = self.backend.forward(&batch);
+            self.backend.forward(&batch, &mut self.decoded_tokens);
         }
     }
 

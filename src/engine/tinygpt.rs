@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::sampling::sample;
+use super::sampling::{Candidate, sample};
 use super::{Backend, Limits, Running};
 use crate::kv::store::KvStore;
-use crate::model::{Scratch, Slice, TinyGpt};
+use crate::model::{AsSlice, Scratch, Slice, TinyGpt};
 use crate::trace::Token;
 
 /// The weights, once, for every replica of a fleet.
@@ -16,30 +16,39 @@ pub struct TinyGptBackend {
     model: SharedModel,
     store: KvStore,
     scratch: Scratch,
+    candidates: Vec<Candidate>,
 }
 
 impl TinyGptBackend {
     /// A replica of `model` with a pool of its own; memory is taken as blocks are first used.
     pub fn new(model: SharedModel, limits: &Limits) -> TinyGptBackend {
         let store = KvStore::new(model.config(), limits.block_size);
-        TinyGptBackend { model, store, scratch: Scratch::default() }
+        TinyGptBackend { model, store, scratch: Scratch::default(), candidates: Vec::new() }
+    }
+}
+
+impl AsSlice for Running<'_> {
+    /// What a step computes of a sequence; a prompt's last chunk is sampled, those before it are not.
+    fn as_slice(&self) -> Slice<'_> {
+        let sampled = self.tokens.len() >= self.prompt_len;
+        Slice { tokens: &self.tokens[self.start..], start: self.start, blocks: self.blocks, sampled }
     }
 }
 
 impl Backend for TinyGptBackend {
-    fn forward(&mut self, batch: &[Running<'_>]) -> Vec<Token> {
-        let slices: Vec<Slice<'_>> = batch
-            .iter()
-            .map(|seq| Slice { tokens: &seq.tokens[seq.start..], start: seq.start, blocks: seq.blocks })
-            .collect();
-        self.model.forward(&mut self.store, &mut self.scratch, &slices);
-        batch
-            .iter()
-            .enumerate()
-            .map(|(i, seq)| {
-                sample(self.scratch.logits(i), seq.sampling, u64::from(seq.id), seq.tokens.len() as u64)
-            })
-            .collect()
+    fn forward(&mut self, batch: &[Running<'_>], next: &mut Vec<Token>) {
+        self.model.forward(&mut self.store, &mut self.scratch, batch);
+        next.clear();
+        for (i, seq) in batch.iter().enumerate() {
+            let position = seq.tokens.len() as u64;
+            next.push(match seq.as_slice().sampled {
+                true => {
+                    let logits = self.scratch.logits(i);
+                    sample(logits, seq.sampling, u64::from(seq.id), position, &mut self.candidates)
+                }
+                false => 0,
+            });
+        }
     }
 
     fn kv_bytes(&self) -> usize {

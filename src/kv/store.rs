@@ -1,7 +1,7 @@
 //! The tensors behind the blocks: keys and values in pages of `block_size` tokens, over all layers.
 
 use crate::model::ModelConfig;
-use crate::model::kernels::{LANES, Lanes};
+use crate::model::kernels::LANES;
 
 use super::BlockId;
 
@@ -15,11 +15,11 @@ const CHUNK_TOKENS: usize = 256;
 /// written over.
 ///
 /// Within a block, each layer and head keeps its keys and its values as the panels of eight lanes that the matrix
-/// kernel reads: keys with eight *tokens* side by side (the last panel of a block is narrower if the block size is
-/// no multiple of eight), values with eight *elements* side by side.
+/// kernel reads: keys with eight *tokens* side by side (the last panel of a block has spare lanes if the block size
+/// is no multiple of eight), values with eight *elements* side by side.
 #[derive(Clone, Debug)]
 pub struct KvStore {
-    chunks: Vec<Option<Box<[f32]>>>, // each (chunk_blocks, layers, 2: keys then values, kv_heads, plane)
+    chunks: Vec<Option<Box<[f32]>>>, // each (chunk_blocks, layers, (keys of kv_heads, values of kv_heads))
     chunk_blocks: usize,
     block_size: usize,
     layers: usize,
@@ -71,35 +71,37 @@ impl KvStore {
         self.chunks.clear();
     }
 
-    /// Writes one token's keys and values, each (kv_heads, head_dim), to a slot of a block in one layer.
+    /// Writes one token's values, (kv_heads, head_dim), and its keys, to a slot of a block in one layer: `key` is
+    /// called for each head with where the keys go, one element every [`LANES`] floats.
     ///
     /// # Panics
     ///
-    /// If the layer or slot does not exist, or a row has another length.
-    pub fn write(&mut self, block: BlockId, layer: usize, slot: usize, keys: &[f32], values: &[f32]) {
+    /// If the layer or slot does not exist, or the values have another length.
+    #[inline]
+    pub fn write(
+        &mut self,
+        block: BlockId,
+        layer: usize,
+        slot: usize,
+        values: &[f32],
+        mut key: impl FnMut(usize, &mut [f32]),
+    ) {
         assert!(layer < self.layers && slot < self.block_size, "the layer and slot exist");
-        let width = self.kv_heads * self.head_dim;
-        assert_eq!(
-            (keys.len(), values.len()),
-            (width, width),
-            "keys and values should be (kv_heads, head_dim)"
-        );
-        let (plane, head_dim, block_size) = (self.plane(), self.head_dim, self.block_size);
+        assert_eq!(values.len(), self.kv_heads * self.head_dim, "values should be (kv_heads, head_dim)");
+        let (head_dim, block_size, key_plane) = (self.head_dim, self.block_size, self.key_plane());
         let start = self.layer_start(block, layer);
-        let floats = &mut self.chunk_mut(block)[start..][..2 * width * block_size];
-        let (key_planes, value_planes) = floats.split_at_mut(width * block_size);
-
-        // Keys: (panel, element, token in the panel); the last panel may be narrower.
-        let panel = slot / LANES;
-        let lanes = (block_size - panel * LANES).min(LANES);
-        for (keys, plane) in keys.chunks_exact(head_dim).zip(key_planes.chunks_exact_mut(plane)) {
-            let panel = &mut plane[panel * LANES * head_dim..][..lanes * head_dim];
-            for (lanes, key) in panel.chunks_exact_mut(lanes).zip(keys) {
-                lanes[slot % LANES] = *key;
-            }
+        let floats = self.layer_floats();
+        let floats = &mut self.chunk_mut(block)[start..][..floats];
+        let (keys, planes) = floats.split_at_mut(values.len() / head_dim * key_plane);
+        // Keys: (panel, element, token in the panel).
+        for (head, plane) in keys.chunks_exact_mut(key_plane).enumerate() {
+            let panel = &mut plane[slot / LANES * LANES * head_dim..][..LANES * head_dim];
+            key(head, &mut panel[slot % LANES..]);
         }
         // Values: (panel, token, element in the panel).
-        for (values, plane) in values.chunks_exact(head_dim).zip(value_planes.chunks_exact_mut(plane)) {
+        for (values, plane) in
+            values.chunks_exact(head_dim).zip(planes.chunks_exact_mut(head_dim * block_size))
+        {
             let panels = plane.chunks_exact_mut(LANES * block_size);
             for (values, panel) in values.chunks_exact(LANES).zip(panels) {
                 panel[slot * LANES..][..LANES].copy_from_slice(values);
@@ -115,43 +117,61 @@ impl KvStore {
         self.chunks.get(block as usize / self.chunk_blocks)?.as_ref()?;
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for head in 0..self.kv_heads {
-            let planes = self.planes(block, layer, head);
-            let panel = slot / LANES;
-            let lanes = (self.block_size - panel * LANES).min(LANES);
-            let panel = &planes.keys[panel * LANES * self.head_dim..][..lanes * self.head_dim];
-            keys.extend(panel.chunks_exact(lanes).map(|tokens| tokens[slot % LANES]));
-            values.extend(planes.values.chunks_exact(self.block_size).flat_map(|panel| panel[slot]));
+            let plane = self.plane(block, layer, head);
+            let panel = &self.keys(plane)[slot / LANES * LANES * self.head_dim..][..LANES * self.head_dim];
+            keys.extend(panel.iter().skip(slot % LANES).step_by(LANES));
+            let panels = self.values(plane).chunks_exact(self.block_size * LANES);
+            values.extend(panels.flat_map(|panel| &panel[slot * LANES..][..LANES]));
         }
         Some((keys, values))
     }
 
-    /// One head's keys and values in one layer of a block that has been written to.
+    /// Where one head's keys and values of a block are in one layer.
     #[inline]
-    pub(crate) fn planes(&self, block: BlockId, layer: usize, head: usize) -> Planes<'_> {
-        let chunk = self
-            .chunks
-            .get(block as usize / self.chunk_blocks)
-            .and_then(Option::as_deref)
-            .expect("a block that is attended to has been written");
-        let plane = self.plane();
-        let keys = self.layer_start(block, layer) + head * plane;
-        let values = keys + self.kv_heads * plane;
-        Planes { keys: &chunk[keys..][..plane], values: chunk[values..][..plane].as_chunks().0 }
+    pub(crate) fn plane(&self, block: BlockId, layer: usize, head: usize) -> Plane {
+        let start = self.layer_start(block, layer);
+        Plane {
+            chunk: block as usize / self.chunk_blocks,
+            keys: start + head * self.key_plane(),
+            values: start + self.kv_heads * self.key_plane() + head * self.head_dim * self.block_size,
+        }
     }
 
-    /// Floats of one head's keys (or values) in one layer of a block.
-    fn plane(&self) -> usize {
-        self.head_dim * self.block_size
+    /// Keys, (tokens / 8 rounded up, head_dim, 8), of a block that has been written to.
+    #[inline]
+    pub(crate) fn keys(&self, plane: Plane) -> &[f32] {
+        &self.chunk(plane)[plane.keys..][..self.key_plane()]
+    }
+
+    /// Values, (head_dim / 8, tokens, 8), of a block that has been written to.
+    #[inline]
+    pub(crate) fn values(&self, plane: Plane) -> &[f32] {
+        &self.chunk(plane)[plane.values..][..self.head_dim * self.block_size]
+    }
+
+    #[inline]
+    fn chunk(&self, plane: Plane) -> &[f32] {
+        self.chunks[plane.chunk].as_deref().expect("a block that is attended to has been written")
+    }
+
+    /// Floats of one head's keys in one layer of a block, spare lanes included.
+    fn key_plane(&self) -> usize {
+        self.head_dim * self.block_size.next_multiple_of(LANES)
+    }
+
+    /// Floats of one layer of a block.
+    fn layer_floats(&self) -> usize {
+        self.kv_heads * (self.key_plane() + self.head_dim * self.block_size)
     }
 
     fn block_floats(&self) -> usize {
-        self.layers * 2 * self.kv_heads * self.plane()
+        self.layers * self.layer_floats()
     }
 
     /// Where a block's layer begins in its chunk.
     fn layer_start(&self, block: BlockId, layer: usize) -> usize {
         let in_chunk = block as usize % self.chunk_blocks;
-        (in_chunk * self.layers + layer) * 2 * self.kv_heads * self.plane()
+        (in_chunk * self.layers + layer) * self.layer_floats()
     }
 
     /// The block's chunk, taken now if this is its first use.
@@ -165,18 +185,27 @@ impl KvStore {
     }
 }
 
-/// One head's part of a block in one layer.
-pub(crate) struct Planes<'a> {
-    /// Keys, (tokens / 8, head_dim, 8), the last panel narrower if the block size is no multiple of eight.
-    pub keys: &'a [f32],
-    /// Values, (head_dim / 8, tokens) of eight lanes.
-    pub values: &'a [Lanes],
+/// Where one head's part of a block is in one layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plane {
+    chunk: usize,
+    keys: usize,
+    values: usize,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::kernels::testing::floats;
+
+    fn write(store: &mut KvStore, block: BlockId, layer: usize, slot: usize, keys: &[f32], values: &[f32]) {
+        let head_dim = store.head_dim;
+        store.write(block, layer, slot, values, |head, out| {
+            for (i, key) in keys[head * head_dim..][..head_dim].iter().enumerate() {
+                out[i * LANES] = *key;
+            }
+        });
+    }
 
     #[test]
     fn what_is_written_is_read_back() {
@@ -191,7 +220,7 @@ mod tests {
                 for layer in 0..2 {
                     for slot in 0..block_size {
                         let (keys, values) = row(places.len());
-                        store.write(block, layer, slot, &keys, &values);
+                        write(&mut store, block, layer, slot, &keys, &values);
                         places.push((block, layer, slot));
                     }
                 }
@@ -212,11 +241,11 @@ mod tests {
         assert_eq!(store.block_bytes(), 16 * config.kv_bytes_per_token());
         assert_eq!(store.bytes_used(), 0);
         let row = vec![1.0; config.kv_width()];
-        store.write(1000, 0, 0, &row, &row);
+        write(&mut store, 1000, 0, 0, &row, &row);
         assert_eq!(store.bytes_used(), 16 * store.block_bytes());
-        store.write(1007, 3, 9, &row, &row);
+        write(&mut store, 1007, 3, 9, &row, &row);
         assert_eq!(store.bytes_used(), 16 * store.block_bytes());
-        store.write(0, 0, 0, &row, &row);
+        write(&mut store, 0, 0, 0, &row, &row);
         assert_eq!(store.bytes_used(), 32 * store.block_bytes());
         store.clear();
         assert_eq!(store.bytes_used(), 0);

@@ -1,43 +1,34 @@
-//! The f32 kernels: matrix products, norms, softmax, rotary positions and SiLU, and the rules that make them repeatable.
+//! The f32 kernels: matrix products, norms, exponentials, rotary positions and SiLU, and the rules that make them
+//! repeatable.
 //!
-//! Every kernel is safe code over arrays of eight lanes, which rustc turns into SIMD (SSE2 natively, simd128 in
-//! wasm). Three rules keep the bits the same on every target and in every batch:
+//! Every kernel is written once, over [`simd::F32x8`]: simd128 in wasm, lane arrays (SSE or AVX registers) natively.
+//! Three rules keep the bits the same on every target and in every batch:
 //!
 //! 1. Only IEEE additions, multiplications, divisions and square roots, and integer operations; no fused
 //!    multiply-add and no transcendental of the standard library.
 //! 2. A matrix product runs along its inner dimension in order, one accumulator an output, whatever the number of
 //!    rows computed beside it. The lanes are neighbouring outputs, never parts of one sum.
-//! 3. A sum within a row (norms, softmax) takes element `i` in lane `i % 8` and adds the lanes as one fixed tree.
+//! 3. A sum within a row (norms) takes element `i` in lane `i % 8` and adds the lanes as one fixed tree; softmax is
+//!    over tiles at fixed positions (see [`attention`](super::attention)).
 
 mod elementwise;
 mod gemm;
+mod matrix;
 mod rope;
+pub mod rows;
+pub mod simd;
 
-pub use elementwise::{exp, rms_norm, silu_mul, softmax};
+pub use elementwise::{exp, rms_norm};
+pub use gemm::Unpacked;
 pub(super) use gemm::accumulate;
-pub use gemm::{Output, PackedMatrix};
+pub use matrix::PackedMatrix;
 pub use rope::RopeTable;
 
-/// Floats in one lane array; two 128-bit registers.
+/// Floats computed at once.
 pub const LANES: usize = 8;
 
-/// Eight neighbouring floats.
+/// Eight neighbouring floats in memory.
 pub type Lanes = [f32; LANES];
-
-/// Adds the lanes as a fixed tree: `i` with `i + 4`, then with `i + 2`, then with `i + 1`.
-#[inline(always)]
-fn sum_lanes(v: Lanes) -> f32 {
-    let four = [v[0] + v[4], v[1] + v[5], v[2] + v[6], v[3] + v[7]];
-    (four[0] + four[2]) + (four[1] + four[3])
-}
-
-/// Up to eight elements as lanes, filled up with `fill`.
-#[inline(always)]
-fn padded(tail: &[f32], fill: f32) -> Lanes {
-    let mut lanes = [fill; LANES];
-    lanes[..tail.len()].copy_from_slice(tail);
-    lanes
-}
 
 #[cfg(test)]
 pub(crate) mod testing {

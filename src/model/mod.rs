@@ -10,6 +10,6 @@ pub mod weights;
 pub use config::{ConfigError, ModelConfig};
 pub use safetensors::SafetensorsError;
 pub use scratch::Scratch;
-pub use tinygpt::{Slice, TinyGpt};
+pub use tinygpt::{AsSlice, InputError, InputFault, Slice, TinyGpt};
 
 pub use crate::trace::Token;

@@ -1,5 +1,7 @@
 //! Working memory of a forward pass, kept between passes so that a steady state allocates nothing.
 
+use super::attention::AttentionScratch;
+use super::kernels::{Lanes, Unpacked};
 use super::{ModelConfig, Token};
 
 /// One token to compute.
@@ -21,15 +23,15 @@ pub(super) struct Row {
 pub struct Scratch {
     pub(super) rows: Vec<Row>,
     pub(super) hidden: Vec<f32>,      // (rows, hidden): the residual stream
-    pub(super) normed: Vec<f32>,      // (rows, hidden)
-    pub(super) query: Vec<f32>,       // (rows, heads, head_dim)
-    pub(super) key_value: Vec<f32>,   // (rows, 2: keys then values, kv_heads, head_dim)
-    pub(super) attended: Vec<f32>,    // (rows, heads, head_dim)
-    pub(super) gate: Vec<f32>,        // (rows, ffn)
-    pub(super) up: Vec<f32>,          // (rows, ffn)
-    pub(super) scores: Vec<f32>,      // (heads at once, tokens)
+    pub(super) normed: Vec<f32>,      // (rows, hidden) in blocks
+    pub(super) projected: Vec<f32>,   // (rows, queries, keys and values)
+    pub(super) query: Vec<f32>,       // (rows, as attention wants them)
+    pub(super) attended: Vec<f32>,    // (rows, heads, head_dim) in blocks
+    pub(super) activated: Vec<f32>,   // (rows, ffn) in blocks
     pub(super) tile_logits: Vec<f32>, // (sampled rows of the tile, vocab_size)
-    logits: Vec<f32>,                 // (slices, vocab_size)
+    pub(super) room: Unpacked,        // (up to two panels, depth)
+    pub(super) attention: AttentionScratch,
+    logits: Vec<f32>, // (slices, vocab_size)
     vocab_size: usize,
     slices: usize,
 }
@@ -55,17 +57,17 @@ impl Scratch {
         let floats = [
             &self.hidden,
             &self.normed,
+            &self.projected,
             &self.query,
-            &self.key_value,
             &self.attended,
-            &self.gate,
-            &self.up,
-            &self.scores,
+            &self.activated,
             &self.tile_logits,
             &self.logits,
         ];
-        let rows = self.rows.capacity() * size_of::<Row>();
-        rows + floats.iter().map(|buffer| buffer.capacity() * size_of::<f32>()).sum::<usize>()
+        self.rows.capacity() * size_of::<Row>()
+            + floats.iter().map(|buffer| buffer.capacity() * size_of::<f32>()).sum::<usize>()
+            + self.room.capacity() * size_of::<Lanes>()
+            + self.attention.bytes()
     }
 
     /// Makes room for the logits of a pass.

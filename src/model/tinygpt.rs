@@ -1,12 +1,13 @@
 //! The forward pass: slices of sequences in, keys and values to the paged store, logits out.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::kv::BlockId;
 use crate::kv::store::KvStore;
 
-use super::attention::Context;
-use super::kernels::{Output, RopeTable, rms_norm, silu_mul};
+use super::attention::{Attention, QUAD, query_place, query_width};
+use super::kernels::{LANES, RopeTable, rms_norm};
 use super::safetensors::{Checkpoint, SafetensorsError};
 use super::scratch::{Row, Scratch, sized};
 use super::weights::{LayerWeights, Weights};
@@ -25,6 +26,83 @@ pub struct Slice<'a> {
     pub start: usize,
     /// The sequence's block table, covering at least `start + tokens.len()` tokens.
     pub blocks: &'a [BlockId],
+    /// Whether the last token's logits are wanted.
+    pub sampled: bool,
+}
+
+/// Why a pass cannot compute a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// Index of the slice.
+    pub slice: usize,
+    /// What is wrong with it.
+    pub fault: InputFault,
+}
+
+/// What can be wrong with a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFault {
+    /// There is no token to compute.
+    Empty,
+    /// The sequence is longer than the model's positions.
+    TooLong {
+        /// Tokens up to the slice's end.
+        tokens: usize,
+        /// What the model has.
+        positions: usize,
+    },
+    /// The block table ends before the slice does.
+    Uncovered {
+        /// Tokens up to the slice's end.
+        tokens: usize,
+        /// Tokens that the table has room for.
+        covered: usize,
+    },
+    /// A token is beyond the vocabulary.
+    Unknown {
+        /// Which.
+        token: Token,
+        /// Where, in the sequence.
+        position: usize,
+        /// Tokens that the model knows.
+        vocab_size: usize,
+    },
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sequence {} of the pass: ", self.slice)?;
+        match self.fault {
+            InputFault::Empty => f.write_str("there is no token to compute; it should have at least one"),
+            InputFault::TooLong { tokens, positions } => {
+                write!(f, "{tokens} tokens are more than the model's {positions} positions")
+            }
+            InputFault::Uncovered { tokens, covered } => {
+                write!(f, "its block table has room for {covered} tokens; it should cover all {tokens}")
+            }
+            InputFault::Unknown { token, position, vocab_size } => {
+                write!(
+                    f,
+                    "token {token} at position {position} is unknown; tokens go from 0 to {}",
+                    vocab_size - 1
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// What a pass can compute as a [`Slice`].
+pub trait AsSlice {
+    /// The tokens to compute, and where.
+    fn as_slice(&self) -> Slice<'_>;
+}
+
+impl AsSlice for Slice<'_> {
+    fn as_slice(&self) -> Slice<'_> {
+        *self
+    }
 }
 
 /// A decoder with its weights, read-only once made: any number of replicas can share one.
@@ -66,31 +144,35 @@ impl TinyGpt {
         &self.config
     }
 
-    /// Computes every slice's tokens, writes their keys and values to the store, and leaves the logits of each
-    /// slice's last token in [`Scratch::logits`].
+    /// Bytes that the weights take, packed, with the table of rotations.
+    pub fn bytes(&self) -> usize {
+        self.weights.bytes() + self.rope.bytes()
+    }
+
+    /// Computes every slice's tokens, writes their keys and values to the store, and leaves the logits of the last
+    /// token of each sampled slice in [`Scratch::logits`].
+    ///
+    /// Slices may come as anything that is seen as one, so that a caller need not make a list of them. Once the
+    /// scratch has grown to the pass and the store to its blocks, nothing is allocated.
     ///
     /// Results are the same to the bit however a sequence is cut into slices, passes, batches and blocks. A slice may
     /// attend to tokens that an *earlier* slice of the same pass computes, through blocks that both tables name.
     ///
     /// # Panics
     ///
-    /// If the store has another model's shape, or a slice is empty, goes beyond its block table or the model's
-    /// positions, or has a token beyond the vocabulary.
-    pub fn forward(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[Slice<'_>]) {
+    /// If [`check`](Self::check) finds a fault, with its text, or the store has another model's shape.
+    pub fn forward<S: AsSlice>(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[S]) {
         assert!(store.fits(&self.config), "the store is made for this model");
-        for slice in slices {
-            let end = slice.start + slice.tokens.len();
-            assert!(!slice.tokens.is_empty(), "a slice has at least one token");
-            assert!(end <= self.config.positions, "position {end} is beyond the model's");
-            assert!(end <= slice.blocks.len() * store.block_size(), "the block table covers the slice");
+        if let Err(fault) = self.check(store.block_size(), slices) {
+            panic!("{fault}");
         }
         scratch.begin(&self.config, slices.len());
-        let mut rows = slices.iter().enumerate().flat_map(|(index, slice)| {
+        let mut rows = slices.iter().map(AsSlice::as_slice).enumerate().flat_map(|(index, slice)| {
             slice.tokens.iter().enumerate().map(move |(i, &token)| Row {
                 token,
                 position: slice.start + i,
                 slice: index,
-                sampled: i + 1 == slice.tokens.len(),
+                sampled: slice.sampled && i + 1 == slice.tokens.len(),
             })
         });
         loop {
@@ -103,8 +185,32 @@ impl TinyGpt {
         }
     }
 
+    /// Whether a pass over blocks of `block_size` tokens can compute these slices; if not, the first fault.
+    pub fn check<S: AsSlice>(&self, block_size: usize, slices: &[S]) -> Result<(), InputError> {
+        for (index, slice) in slices.iter().map(AsSlice::as_slice).enumerate() {
+            let fault = |fault| Err(InputError { slice: index, fault });
+            let end = slice.start + slice.tokens.len();
+            let covered = slice.blocks.len() * block_size;
+            let known = |&token: &Token| (token as usize) < self.config.vocab_size;
+            if slice.tokens.is_empty() {
+                return fault(InputFault::Empty);
+            }
+            if end > self.config.positions {
+                return fault(InputFault::TooLong { tokens: end, positions: self.config.positions });
+            }
+            if end > covered {
+                return fault(InputFault::Uncovered { tokens: end, covered });
+            }
+            if let Some(at) = slice.tokens.iter().position(|token| !known(token)) {
+                let (token, position) = (slice.tokens[at], slice.start + at);
+                return fault(InputFault::Unknown { token, position, vocab_size: self.config.vocab_size });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the rows in `scratch.rows` through all layers.
-    fn tile(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[Slice<'_>]) {
+    fn tile<S: AsSlice>(&self, store: &mut KvStore, scratch: &mut Scratch, slices: &[S]) {
         let width = self.config.hidden();
         let hidden = sized(&mut scratch.hidden, scratch.rows.len() * width);
         for (row, hidden) in scratch.rows.iter().zip(hidden.chunks_exact_mut(width)) {
@@ -112,13 +218,18 @@ impl TinyGpt {
             let embedding = self.weights.embedding.get(start..start + width);
             hidden.copy_from_slice(embedding.expect("every token is in the vocabulary"));
         }
+        let last = self.config.layers - 1;
         for (layer, weights) in self.weights.layers.iter().enumerate() {
-            self.keys_and_values(layer, weights, store, scratch, slices);
-            if layer + 1 == self.config.layers {
+            // After the last layer only sampled rows are read: of the others it computes keys and values alone.
+            if layer == last && scratch.rows.iter().any(|row| !row.sampled) {
+                self.project(layer, weights, store, scratch, slices, Part::KeysAndValues);
                 keep_sampled(scratch, width);
                 if scratch.rows.is_empty() {
                     return;
                 }
+                self.project(layer, weights, store, scratch, slices, Part::Queries);
+            } else {
+                self.project(layer, weights, store, scratch, slices, Part::All);
             }
             self.attention(layer, weights, store, scratch, slices);
             self.mlp(weights, scratch);
@@ -126,50 +237,84 @@ impl TinyGpt {
         self.head(scratch);
     }
 
-    /// Norms the residual stream, and computes and stores the rows' keys and values.
-    fn keys_and_values(
+    /// Norms the residual stream and projects it: keys go to the store, rotated, with their values; queries, rotated
+    /// and scaled, to the scratch.
+    fn project<S: AsSlice>(
         &self,
         layer: usize,
         weights: &LayerWeights,
         store: &mut KvStore,
         scratch: &mut Scratch,
-        slices: &[Slice<'_>],
+        slices: &[S],
+        part: Part,
     ) {
         let (rows, width, kv) = (scratch.rows.len(), self.config.hidden(), self.config.kv_width());
         let normed = sized(&mut scratch.normed, rows * width);
         rms_norm(&scratch.hidden[..rows * width], &weights.attention_norm, self.config.norm_eps, normed);
-        let key_value = sized(&mut scratch.key_value, rows * 2 * kv);
-        weights.key_value.multiply(normed, key_value, Output::Set);
-        for (row, key_value) in scratch.rows.iter().zip(key_value.chunks_exact_mut(2 * kv)) {
-            let (keys, values) = key_value.split_at_mut(kv);
-            self.rope.rotate(keys, row.position, 1.0);
-            let block = slices[row.slice].blocks[row.position / store.block_size()];
-            store.write(block, layer, row.position % store.block_size(), keys, values);
+
+        let all = &weights.query_key_value;
+        let queries = width / LANES;
+        let (panels, columns) = match part {
+            Part::All => (0..all.panels(), width + 2 * kv),
+            Part::Queries => (0..queries, width),
+            Part::KeysAndValues => (queries..all.panels(), 2 * kv),
+        };
+        let projected = sized(&mut scratch.projected, rows * columns);
+        all.multiply(panels, normed, rows, &mut scratch.room, projected);
+
+        let (query_width, head_dim) = (query_width(&self.config), self.config.head_dim);
+        let scale = 1.0 / (head_dim as f32).sqrt();
+        let query = sized(&mut scratch.query, rows * query_width);
+        let projected = projected.chunks_exact(columns).zip(query.chunks_exact_mut(query_width));
+        for (row, (projected, query)) in scratch.rows.iter().zip(projected) {
+            let (own, keys_values) = projected.split_at(if part == Part::KeysAndValues { 0 } else { width });
+            for (head, own) in own.chunks_exact(head_dim).enumerate() {
+                let out = &mut query[query_place(&self.config, head)..];
+                self.rope.rotate(own, row.position, scale, out, QUAD);
+            }
+            if part != Part::Queries {
+                let (keys, values) = keys_values.split_at(kv);
+                let block = slices[row.slice].as_slice().blocks[row.position / store.block_size()];
+                store.write(block, layer, row.position % store.block_size(), values, |head, out| {
+                    let keys = &keys[head * head_dim..][..head_dim];
+                    self.rope.rotate(keys, row.position, 1.0, out, LANES);
+                });
+            }
         }
     }
 
-    /// Lets the normed rows attend, and adds the result to the residual stream.
-    fn attention(
+    /// Lets the projected rows attend, and adds the result to the residual stream.
+    fn attention<S: AsSlice>(
         &self,
         layer: usize,
         weights: &LayerWeights,
         store: &KvStore,
         scratch: &mut Scratch,
-        slices: &[Slice<'_>],
+        slices: &[S],
     ) {
         let (rows, width) = (scratch.rows.len(), self.config.hidden());
-        let query = sized(&mut scratch.query, rows * width);
         let attended = sized(&mut scratch.attended, rows * width);
-        weights.query.multiply(&scratch.normed[..rows * width], query, Output::Set);
-        let scale = 1.0 / (self.config.head_dim as f32).sqrt();
-        let pairs = query.chunks_exact_mut(width).zip(attended.chunks_exact_mut(width));
-        for (row, (query, attended)) in scratch.rows.iter().zip(pairs) {
-            self.rope.rotate(query, row.position, scale);
-            let blocks = slices[row.slice].blocks;
-            let context = Context { store, layer, blocks, tokens: row.position + 1 };
-            context.attend(&self.config, query, &mut scratch.scores, attended);
+        let query_width = query_width(&self.config);
+        let mut first_row = 0;
+        // Rows of one slice are neighbours, at neighbouring positions.
+        for run in scratch.rows.chunk_by(|a, b| a.slice == b.slice) {
+            Attention {
+                config: &self.config,
+                store,
+                layer,
+                blocks: slices[run[0].slice].as_slice().blocks,
+                positions: run[0].position..run[0].position + run.len(),
+                queries: &scratch.query[first_row * query_width..][..run.len() * query_width],
+                scratch: &mut scratch.attention,
+                out: attended,
+                first_row,
+                rows,
+            }
+            .attend();
+            first_row += run.len();
         }
-        weights.attention_out.multiply(attended, &mut scratch.hidden[..rows * width], Output::Add);
+        let hidden = &mut scratch.hidden[..rows * width];
+        weights.attention_out.multiply_add(attended, rows, &mut scratch.room, hidden);
     }
 
     /// Adds the gated MLP of the residual stream to it.
@@ -178,12 +323,9 @@ impl TinyGpt {
         let hidden = &mut scratch.hidden[..rows * width];
         let normed = &mut scratch.normed[..rows * width];
         rms_norm(hidden, &weights.mlp_norm, self.config.norm_eps, normed);
-        let gate = sized(&mut scratch.gate, rows * ffn);
-        let up = sized(&mut scratch.up, rows * ffn);
-        weights.gate.multiply(normed, gate, Output::Set);
-        weights.up.multiply(normed, up, Output::Set);
-        silu_mul(gate, up);
-        weights.down.multiply(gate, hidden, Output::Add);
+        let activated = sized(&mut scratch.activated, rows * ffn);
+        weights.gate_up.multiply_gated(normed, rows, &mut scratch.room, activated);
+        weights.down.multiply_add(activated, rows, &mut scratch.room, hidden);
     }
 
     /// Computes the logits of the rows left, which are all sampled.
@@ -194,7 +336,8 @@ impl TinyGpt {
         rms_norm(hidden, &self.weights.final_norm, self.config.norm_eps, normed);
         let vocab_size = self.config.vocab_size;
         let logits = sized(&mut scratch.tile_logits, rows * vocab_size);
-        self.weights.head.multiply(normed, logits, Output::Set);
+        let head = &self.weights.head;
+        head.multiply(0..head.panels(), normed, rows, &mut scratch.room, logits);
         for i in 0..rows {
             let slice = scratch.rows[i].slice;
             scratch.place_logits(i, slice);
@@ -202,15 +345,21 @@ impl TinyGpt {
     }
 }
 
-/// Drops all rows but the sampled ones from the tile, its residual stream and its normed copy.
+/// Which of a layer's projections to compute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    Queries,
+    KeysAndValues,
+}
+
+/// Drops all rows but the sampled ones from the tile and its residual stream.
 fn keep_sampled(scratch: &mut Scratch, width: usize) {
     let mut kept = 0;
     for i in 0..scratch.rows.len() {
         if scratch.rows[i].sampled {
             scratch.rows[kept] = scratch.rows[i];
-            for buffer in [&mut scratch.hidden, &mut scratch.normed] {
-                buffer.copy_within(i * width..(i + 1) * width, kept * width);
-            }
+            scratch.hidden.copy_within(i * width..(i + 1) * width, kept * width);
             kept += 1;
         }
     }

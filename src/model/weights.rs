@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::ModelConfig;
-use super::kernels::PackedMatrix;
+use super::kernels::{LANES, PackedMatrix};
 
 /// What a tensor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,14 +86,12 @@ impl fmt::Display for TensorId {
 /// One layer's weights, packed.
 #[derive(Clone, Debug)]
 pub(super) struct LayerWeights {
-    pub attention_norm: Vec<f32>, // (hidden)
-    pub query: PackedMatrix,      // hidden → hidden
-    pub key_value: PackedMatrix,  // hidden → keys, then values: 2 × kv_width
+    pub attention_norm: Vec<f32>,      // (hidden)
+    pub query_key_value: PackedMatrix, // hidden → queries, keys, values: hidden + 2 × kv_width
     pub attention_out: PackedMatrix,
-    pub mlp_norm: Vec<f32>, // (hidden)
-    pub gate: PackedMatrix, // hidden → ffn
-    pub up: PackedMatrix,   // hidden → ffn
-    pub down: PackedMatrix, // ffn → hidden
+    pub mlp_norm: Vec<f32>,    // (hidden)
+    pub gate_up: PackedMatrix, // hidden → gate and up by turns, a panel each: 2 × ffn
+    pub down: PackedMatrix,    // ffn → hidden
 }
 
 /// A whole model's weights, packed.
@@ -119,27 +117,46 @@ impl Weights {
             let mut packed = |role, depth, columns| {
                 tensor(layer, role).map(|weights| PackedMatrix::from_rows(&weights, depth, columns))
             };
-            let query = packed(Role::Query, hidden, hidden)?;
             let attention_out = packed(Role::AttentionOut, hidden, hidden)?;
-            let gate = packed(Role::Gate, hidden, ffn)?;
-            let up = packed(Role::Up, hidden, ffn)?;
             let down = packed(Role::Down, ffn, hidden)?;
-            let mut key_value = tensor(layer, Role::Key)?.into_owned();
-            key_value.extend_from_slice(&tensor(layer, Role::Value)?);
+            let mut query_key_value = tensor(layer, Role::Query)?.into_owned();
+            query_key_value.extend_from_slice(&tensor(layer, Role::Key)?);
+            query_key_value.extend_from_slice(&tensor(layer, Role::Value)?);
+            let (gate, up) = (tensor(layer, Role::Gate)?, tensor(layer, Role::Up)?);
+            let panel = LANES * hidden;
+            let gate_up: Vec<f32> = gate
+                .chunks(panel)
+                .zip(up.chunks(panel))
+                .flat_map(|(gate, up)| [gate, up])
+                .flatten()
+                .copied()
+                .collect();
             layers.push(LayerWeights {
                 attention_norm: tensor(layer, Role::AttentionNorm)?.into_owned(),
-                query,
-                key_value: PackedMatrix::from_rows(&key_value, hidden, 2 * kv),
+                query_key_value: PackedMatrix::from_rows(&query_key_value, hidden, hidden + 2 * kv),
                 attention_out,
                 mlp_norm: tensor(layer, Role::MlpNorm)?.into_owned(),
-                gate,
-                up,
+                gate_up: PackedMatrix::from_rows(&gate_up, hidden, 2 * ffn),
                 down,
             });
         }
         let final_norm = tensor(0, Role::FinalNorm)?.into_owned();
         let head = PackedMatrix::from_rows(&tensor(0, Role::Head)?, hidden, config.vocab_size);
         Ok(Self { embedding, layers, final_norm, head })
+    }
+
+    /// Bytes that all of it takes.
+    pub fn bytes(&self) -> usize {
+        let floats = |list: &Vec<f32>| size_of_val(&list[..]);
+        let layers = self.layers.iter().map(|layer| {
+            floats(&layer.attention_norm)
+                + floats(&layer.mlp_norm)
+                + layer.query_key_value.bytes()
+                + layer.attention_out.bytes()
+                + layer.gate_up.bytes()
+                + layer.down.bytes()
+        });
+        floats(&self.embedding) + floats(&self.final_norm) + self.head.bytes() + layers.sum::<usize>()
     }
 
     /// Random weights; see [`random_tensor`].
@@ -158,24 +175,44 @@ impl Weights {
 /// their size; the two projections that write to the residual stream are divided by √(2 · layers) besides, so that
 /// the stream keeps its size too. Embeddings have standard deviation 1. Each tensor has a ChaCha8 stream of its own,
 /// so a model with more layers begins with the same ones (but for that division).
+///
+/// Weights are whole multiples, at most 127 of either sign, of one power of two a tensor, as a checkpoint in eight
+/// bits has them; so [`PackedMatrix`] keeps a byte each, and loses nothing.
 pub fn random_tensor(config: &ModelConfig, seed: u64, id: TensorId) -> Vec<f32> {
     let shape = id.shape(config);
     let count = shape.iter().product();
-    let inputs = shape[shape.len() - 1] as f32;
+    let inputs = shape[shape.len() - 1] as f64;
     let deviation = match id.role {
         Role::AttentionNorm | Role::MlpNorm | Role::FinalNorm => return vec![1.0; count],
         Role::Embedding => 1.0,
-        Role::AttentionOut | Role::Down => 1.0 / (inputs * (2 * config.layers) as f32).sqrt(),
+        Role::AttentionOut | Role::Down => 1.0 / (inputs * (2 * config.layers) as f64).sqrt(),
         Role::Query | Role::Key | Role::Value | Role::Gate | Role::Up | Role::Head => 1.0 / inputs.sqrt(),
     };
+    // Whole numbers from −most to most have the deviation √(most · (most + 1) ÷ 3): the finest unit whose number for
+    // the wanted deviation is at most 127.
+    let (mut unit, mut most) = (1.0, f64::INFINITY);
+    for exponent in -40..=4 {
+        unit = libm::exp2(f64::from(exponent));
+        let square: f64 = 3.0 * (deviation / unit) * (deviation / unit);
+        most = ((0.25 + square).sqrt() - 0.5).round();
+        if most <= 127.0 {
+            break;
+        }
+    }
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut random = ChaCha8Rng::from_seed(key);
     random.set_stream(((id.layer as u64) << 8) | id.role as u64);
-    // Uniform over −width..width has deviation width ÷ √3. An odd multiple of 2^−24 is exact and never zero.
-    let scale = deviation * 3.0f32.sqrt() / (1u32 << 24) as f32;
-    let mut weight = || ((random.next_u32() >> 8) as i32 * 2 - 0x00FF_FFFF) as f32 * scale;
-    (0..count).map(|_| weight()).collect()
+    let (most, unit) = (most as i32, unit as f32);
+    // Sixteen bits a weight, scaled to the range: no value is more than 0.4 % likelier than another.
+    let weight = |bits: u32| (((bits & 0xFFFF) * (2 * most + 1) as u32) >> 16) as i32 - most;
+    let mut weights = Vec::with_capacity(count + 1);
+    while weights.len() < count {
+        let bits = random.next_u32();
+        weights.extend([bits, bits >> 16].map(|bits| weight(bits) as f32 * unit));
+    }
+    weights.truncate(count);
+    weights
 }
 
 #[cfg(test)]
@@ -204,7 +241,7 @@ mod tests {
                 hash = (hash ^ u64::from(weight.to_bits())).wrapping_mul(0x0000_0100_0000_01B3);
             }
         }
-        assert_eq!(hash, 0x3AFC_87A0_44C3_ECB4, "{hash:#018x}");
+        assert_eq!(hash, 0x953E_BB9B_C6D8_C325, "{hash:#018x}");
     }
 
     #[test]

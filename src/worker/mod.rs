@@ -69,6 +69,10 @@ pub struct Finished {
     pub json: String,
     /// Bytes of keys and values that were held at the end; zero without tensors.
     pub kv_bytes: u64,
+    /// Bytes of the model's weights, packed; zero without tensors.
+    pub weight_bytes: u64,
+    /// Bytes of memory that the worker has taken in all.
+    pub memory_bytes: u64,
     /// How long it took to compute, in seconds of this machine's time.
     pub wall: f64,
 }

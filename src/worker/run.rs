@@ -157,8 +157,16 @@ async fn race(run: u32, config: Config, policy: PolicyKind) {
     let summary = experiment.summary(&recorder);
     let report = Report::new(&experiment, policy, summary.clone());
     let kv_bytes = simulation.engine().replicas().iter().map(|r| r.kv_bytes() as u64).sum();
-    let finished = Finished { summary, json: to_json(&[report]), kv_bytes, wall };
+    let weight_bytes = experiment.model().map_or(0, |model| model.bytes() as u64);
+    let json = to_json(&[report]);
+    let finished = Finished { summary, json, kv_bytes, weight_bytes, memory_bytes: memory_bytes(), wall };
     tell(&Told::Finished { run, finished: Box::new(finished) });
+}
+
+/// Bytes of this instance's memory, which grows and never shrinks.
+fn memory_bytes() -> u64 {
+    const PAGE: u64 = 65_536;
+    core::arch::wasm32::memory_size::<0>() as u64 * PAGE
 }
 
 /// How many requests an event finishes or refuses.

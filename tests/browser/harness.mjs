@@ -1,5 +1,5 @@
-// Serves a built page from a sub-path, and opens it in headless Chromium. Used by the tests here and by
-// scripts/screenshot.mjs. CHROMIUM and WARMROUTE_PLAYWRIGHT tell where the browser and playwright-core are.
+// Serves a built page from a sub-path, and opens it in headless Chromium. Used by the tests here, by
+// scripts/*.mjs and by the benchmarks. CHROMIUM and WARMROUTE_PLAYWRIGHT tell where the browser and playwright-core are.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -15,11 +15,11 @@ const { chromium } = createRequire(import.meta.url)(
 
 const types = {
   ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
-  ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
+  ".mjs": "text/javascript", ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
 };
 
-/** Serves a folder (dist/ by default) on a free port of loopback, under `/some/where/`. */
-export async function serve(folder = process.env.WARMROUTE_DIST ?? join(root, "dist")) {
+/** Serves a folder (dist/ by default) on a free port of loopback, under `/some/where/`; `headers` come with all of it. */
+export async function serve(folder = process.env.WARMROUTE_DIST ?? join(root, "dist"), headers = {}) {
   const base = "/some/where/";
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
@@ -28,7 +28,9 @@ export async function serve(folder = process.env.WARMROUTE_DIST ?? join(root, "d
       const name = normalize(path.slice(base.length) || "index.html");
       if (name.startsWith("..")) throw new Error("outside the folder");
       const body = await readFile(join(folder, name));
-      response.writeHead(200, { "content-type": types[extname(name)] ?? "application/octet-stream" }).end(body);
+      response.writeHead(200, {
+        "content-type": types[extname(name)] ?? "application/octet-stream", ...headers,
+      }).end(body);
     } catch {
       response.writeHead(404).end();
     }

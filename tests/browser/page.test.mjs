@@ -57,6 +57,18 @@ pageTest("the race ends, and the table has the command line's figures", async (p
   assert.equal(await id(page, "row-prefix-affinity").locator("td.best").count() > 0, true, "a winner is marked");
 });
 
+pageTest("the default race says what it holds in memory, and takes less than 160 MB in all", async (page) => {
+  await raceOver(page);
+  const said = await id(page, "status").allTextContents();
+  assert.equal(said.length, 3);
+  const mib = said.map((text) => {
+    const [, all, kv, weights] = text.match(/; ([\d.]+) MiB of memory: ([\d.]+) MiB of keys and values, ([\d.]+) MiB of weights/);
+    assert.ok(Number(kv) > 0 && Number(weights) > 5 && Number(all) > Number(kv) + Number(weights), text);
+    return Number(all);
+  });
+  assert.ok(mib.reduce((sum, all) => sum + all) * 1.048576 < 160, `${mib} MiB`);
+});
+
 for (const [query, flags] of [
   ["", []],
   ["?rate=20&replicas=3&seed=5&max_imbalance=1.5", ["--rate", "20", "--replicas", "3", "--seed", "5", "--max-imbalance", "1.5"]],

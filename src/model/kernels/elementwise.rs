@@ -1,6 +1,8 @@
-//! Kernels within one row: exp, softmax, RMSNorm and the gated SiLU.
+//! Kernels within one row: exp, RMSNorm and the gated SiLU.
 
-use super::{LANES, Lanes, padded, sum_lanes};
+use super::LANES;
+use super::rows::{self, BLOCK_ROWS};
+use super::simd::{F32x8, Kernel, wide};
 
 /// Above this the result of [`exp`] is infinite; it is the largest float whose exponential is finite.
 const OVERFLOW: f32 = 88.722_83;
@@ -17,115 +19,97 @@ const LN2_LOW: f32 = -2.121_944_4e-4;
 /// Splits x into n·ln 2 + r with |r| ≤ ln 2 / 2, sums the Taylor series of r to the seventh power, and scales by 2^n
 /// through the exponent's bits. Zero below −86.6, infinite above 88.72, NaN for NaN.
 #[inline(always)]
-pub fn exp(x: Lanes) -> Lanes {
-    let mut out = [0.0; LANES];
-    for (out, &x) in out.iter_mut().zip(&x) {
-        // The comparisons let NaN through, into the polynomial.
-        let clamped = if x < UNDERFLOW { UNDERFLOW } else { x };
-        let clamped = if clamped > OVERFLOW { OVERFLOW } else { clamped };
-        let shifted = clamped * std::f32::consts::LOG2_E + ROUNDER;
-        let n = shifted - ROUNDER;
-        let r = (clamped - n * LN2_HIGH) - n * LN2_LOW;
-        let mut poly = 1.0 / 5040.0;
-        for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5] {
-            poly = poly * r + coefficient;
-        }
-        let mantissa = 1.0 + (r + (r * r) * poly);
-        // Half of 2^n first, so that n = 128 still has an exponent; n is at least −125 here.
-        let n = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i32;
-        let half_scale = f32::from_bits((n.wrapping_add(126) << 23) as u32);
-        let value = mantissa * half_scale * 2.0;
-        let value = if x > OVERFLOW { f32::INFINITY } else { value };
-        *out = if x < UNDERFLOW { 0.0 } else { value };
+pub fn exp(x: F32x8) -> F32x8 {
+    let (underflow, overflow) = (F32x8::splat(UNDERFLOW), F32x8::splat(OVERFLOW));
+    // NaN passes both comparisons, into the polynomial.
+    let clamped = x.max(underflow).min(overflow);
+    let shifted = clamped * F32x8::splat(std::f32::consts::LOG2_E) + F32x8::splat(ROUNDER);
+    let n = shifted - F32x8::splat(ROUNDER);
+    let r = (clamped - n * F32x8::splat(LN2_HIGH)) - n * F32x8::splat(LN2_LOW);
+    let mut poly = F32x8::splat(1.0 / 5040.0);
+    for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5] {
+        poly = poly * r + F32x8::splat(coefficient);
     }
-    out
+    let mantissa = F32x8::splat(1.0) + (r + (r * r) * poly);
+    // Half of 2^n first, so that n = 128 still has an exponent; n is at least −125 here.
+    let value = mantissa * shifted.half_power_of_two(ROUNDER) * F32x8::splat(2.0);
+    let value = overflow.below(x, F32x8::splat(f32::INFINITY), value);
+    x.below(underflow, F32x8::ZERO, value)
 }
 
-/// Replaces a row by its softmax: exponentials of the distance to the largest, divided by their sum.
-///
-/// The row should have at least one finite element and no infinite one; an empty row stays empty.
-pub fn softmax(row: &mut [f32]) {
-    let (whole, tail) = row.as_chunks_mut::<LANES>();
-    let mut largest = padded(tail, f32::NEG_INFINITY);
-    for lanes in whole.iter() {
-        for (largest, &x) in largest.iter_mut().zip(lanes) {
-            *largest = if x > *largest { x } else { *largest };
-        }
-    }
-    let largest = largest.iter().fold(f32::NEG_INFINITY, |a, &b| if b > a { b } else { a });
-    let mut total = [0.0; LANES];
-    for lanes in whole.iter_mut() {
-        *lanes = exp(lanes.map(|x| x - largest));
-        for (total, x) in total.iter_mut().zip(lanes) {
-            *total += *x;
-        }
-    }
-    // The lanes beyond the row count for exp(−∞), which is zero.
-    let last = exp(padded(tail, f32::NEG_INFINITY).map(|x| x - largest));
-    for (total, x) in total.iter_mut().zip(last) {
-        *total += x;
-    }
-    let scale = 1.0 / sum_lanes(total);
-    for lanes in whole.iter_mut() {
-        for x in lanes {
-            *x *= scale;
-        }
-    }
-    for (x, exponential) in tail.iter_mut().zip(last) {
-        *x = exponential * scale;
-    }
+/// SiLU(gate) · up; SiLU(x) is x ÷ (1 + exp(−x)).
+#[inline(always)]
+pub fn silu_mul(gate: F32x8, up: F32x8) -> F32x8 {
+    gate / (F32x8::splat(1.0) + exp(F32x8::ZERO - gate)) * up
 }
 
-/// Divides each row of `input` by the root of its mean square (plus `eps`) and scales it by `weight`.
-///
-/// `input` and `out` are (rows, width), `weight` is (width).
+/// Divides each row of `input`, (rows, width), by the root of its mean square (plus `eps`), scales it by `weight`,
+/// (width), and writes it to `out` in blocks of rows (see [`rows`]), as a product wants its input.
 ///
 /// # Panics
 ///
-/// If the shapes disagree.
+/// If the shapes disagree, or `width` is no multiple of eight.
 pub fn rms_norm(input: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let width = weight.len();
     assert_eq!(input.len(), out.len(), "input and output should have the same shape");
+    assert!(width.is_multiple_of(LANES), "a row should be whole lanes");
     assert!(input.len().is_multiple_of(width), "the input should be (rows, width)");
-    for (row, out) in input.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-        let (whole, tail) = row.as_chunks::<LANES>();
-        let mut squares = padded(tail, 0.0).map(|x| x * x);
-        for lanes in whole {
-            for (square, x) in squares.iter_mut().zip(lanes) {
-                *square += x * x;
+    wide(RmsNorm { input, weight, eps, out });
+}
+
+/// A norm about to be computed.
+struct RmsNorm<'a> {
+    input: &'a [f32],
+    weight: &'a [f32],
+    eps: f32,
+    out: &'a mut [f32],
+}
+
+impl Kernel for RmsNorm<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let width = self.weight.len();
+        let blocks = self.input.chunks(BLOCK_ROWS * width).zip(self.out.chunks_mut(BLOCK_ROWS * width));
+        for (input, out) in blocks {
+            match input.len() / width {
+                1 => normed::<1>(input, self.weight, self.eps, out),
+                2 => normed::<2>(input, self.weight, self.eps, out),
+                3 => normed::<3>(input, self.weight, self.eps, out),
+                _ => normed::<BLOCK_ROWS>(input, self.weight, self.eps, out),
             }
-        }
-        let scale = 1.0 / (sum_lanes(squares) / width as f32 + eps).sqrt();
-        for ((out, x), weight) in out.iter_mut().zip(row).zip(weight) {
-            *out = x * scale * weight;
         }
     }
 }
 
-/// Replaces `gate` by SiLU(gate) · up, element by element; SiLU(x) is x ÷ (1 + exp(−x)).
-///
-/// # Panics
-///
-/// If the two differ in length.
-pub fn silu_mul(gate: &mut [f32], up: &[f32]) {
-    assert_eq!(gate.len(), up.len(), "gate and up should have the same shape");
-    let silu = |gate: &Lanes, up: &Lanes| -> Lanes {
-        let powers = exp(gate.map(|x| -x));
-        std::array::from_fn(|i| gate[i] / (1.0 + powers[i]) * up[i])
-    };
-    let (whole, tail) = gate.as_chunks_mut::<LANES>();
-    let (up_whole, up_tail) = up.as_chunks::<LANES>();
-    for (gate, up) in whole.iter_mut().zip(up_whole) {
-        *gate = silu(gate, up);
+/// One block of `R` rows: `input` is (R, width), `out` is (width, R).
+#[inline(always)]
+fn normed<const R: usize>(input: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+    let width = weight.len();
+    let input: [&[[f32; LANES]]; R] = core::array::from_fn(|r| input[r * width..][..width].as_chunks().0);
+    let scales = input.map(|row| {
+        let squares = row.iter().map(F32x8::load).fold(F32x8::ZERO, |sum, x| sum + x * x);
+        F32x8::splat(1.0 / (squares.sum() / width as f32 + eps).sqrt())
+    });
+    for (i, weight) in weight.as_chunks().0.iter().map(F32x8::load).enumerate() {
+        let columns = core::array::from_fn(|r| F32x8::load(&input[r][i]) * scales[r] * weight);
+        rows::store::<R>(out, i * LANES, columns);
     }
-    let last = silu(&padded(tail, 0.0), &padded(up_tail, 0.0));
-    tail.copy_from_slice(&last[..tail.len()]);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::in_blocks;
     use super::super::testing::floats;
     use super::*;
+
+    /// [`exp`](super::exp) of eight floats.
+    fn exp(x: [f32; 8]) -> [f32; 8] {
+        let mut out = [0.0; 8];
+        super::exp(F32x8::load(&x)).store(&mut out);
+        out
+    }
 
     /// Distance in units in the last place of the true value's float.
     fn ulps(got: f32, want: f64) -> f64 {
@@ -165,55 +149,59 @@ mod tests {
     }
 
     #[test]
-    fn softmax_agrees_with_f64() {
-        for length in [1, 2, 7, 8, 9, 15, 16, 17, 100, 433] {
-            let input: Vec<f32> = floats(6, length).iter().map(|x| x * 12.0).collect();
-            let mut row = input.clone();
-            softmax(&mut row);
-            let largest = input.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let powers: Vec<f64> =
-                input.iter().map(|x| libm::exp(f64::from(*x) - f64::from(largest))).collect();
-            let total: f64 = powers.iter().sum();
-            for (got, want) in row.iter().zip(&powers) {
-                assert!((f64::from(*got) - want / total).abs() < 1e-6, "length {length}");
-            }
-        }
-        softmax(&mut []);
-    }
-
-    #[test]
     fn rms_norm_agrees_with_f64() {
-        for (rows, width) in [(1, 1), (3, 7), (2, 64), (5, 33), (1, 256)] {
+        for (rows, width) in [(1, 8), (3, 16), (2, 64), (5, 32), (11, 256)] {
             let input = floats(7, rows * width);
             let weight = floats(8, width);
             let mut out = vec![0.0; rows * width];
             rms_norm(&input, &weight, 1e-5, &mut out);
-            for (row, out) in input.chunks_exact(width).zip(out.chunks_exact(width)) {
+            let mut all = Vec::new();
+            for row in input.chunks_exact(width) {
                 let mean = row.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>() / width as f64;
                 let scale = 1.0 / (mean + 1e-5).sqrt();
-                for ((got, x), w) in out.iter().zip(row).zip(&weight) {
-                    let want = f64::from(*x) * scale * f64::from(*w);
-                    assert!((f64::from(*got) - want).abs() < 1e-6, "{rows}×{width}");
-                }
+                all.extend(
+                    row.iter().zip(&weight).map(|(x, w)| (f64::from(*x) * scale * f64::from(*w)) as f32),
+                );
             }
+            for (got, want) in out.iter().zip(in_blocks(&all, width)) {
+                assert!((got - want).abs() < 1e-6, "{rows}×{width}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_is_normed_to_the_same_bits_in_every_block() {
+        let (width, weight) = (24, floats(12, 24));
+        let input = floats(13, 7 * width);
+        let mut alone = Vec::new();
+        for row in input.chunks_exact(width) {
+            let mut out = vec![0.0; width];
+            rms_norm(row, &weight, 1e-5, &mut out);
+            alone.extend(out);
+        }
+        for rows in 1..=7 {
+            let mut out = vec![0.0; rows * width];
+            rms_norm(&input[..rows * width], &weight, 1e-5, &mut out);
+            assert_eq!(out, in_blocks(&alone[..rows * width], width));
         }
     }
 
     #[test]
     fn silu_mul_agrees_with_f64() {
-        for length in [1, 8, 13, 64, 97] {
-            let input: Vec<f32> = floats(9, length).iter().map(|x| x * 20.0).collect();
-            let up = floats(10, length);
-            let mut gate = input.clone();
-            silu_mul(&mut gate, &up);
-            for ((got, x), up) in gate.iter().zip(&input).zip(&up) {
-                let x = f64::from(*x);
-                let want = x / (1.0 + libm::exp(-x)) * f64::from(*up);
-                assert!((f64::from(*got) - want).abs() < 1e-5 * want.abs().max(0.1), "length {length}");
+        let input: Vec<f32> = floats(9, 160).iter().map(|x| x * 20.0).collect();
+        let up = floats(10, 160);
+        for (gate, up) in input.as_chunks::<8>().0.iter().zip(up.as_chunks::<8>().0) {
+            let mut got = [0.0; 8];
+            silu_mul(F32x8::load(gate), F32x8::load(up)).store(&mut got);
+            for i in 0..8 {
+                let x = f64::from(gate[i]);
+                let want = x / (1.0 + libm::exp(-x)) * f64::from(up[i]);
+                assert!((f64::from(got[i]) - want).abs() < 1e-5 * want.abs().max(0.1));
             }
         }
-        let mut extreme = [-1000.0, 1000.0];
-        silu_mul(&mut extreme, &[1.0, 1.0]);
-        assert_eq!(extreme, [0.0, 1000.0]);
+        let mut extreme = [0.0; 8];
+        silu_mul(F32x8::load(&[-1000.0, 1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), F32x8::splat(1.0))
+            .store(&mut extreme);
+        assert_eq!(extreme, [0.0, 1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     }
 }

@@ -31,23 +31,29 @@ impl RopeTable {
         Self { cosines, sines, half }
     }
 
-    /// Turns every head of one token's row, (heads, head_dim), to `position`, and multiplies it by `scale`.
+    /// Bytes that the table takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.cosines[..]) + size_of_val(&self.sines[..])
+    }
+
+    /// Turns one head to `position`, multiplies it by `scale`, and writes it to `out`, one element every `step` floats.
     ///
     /// Element `i` of a head pairs with element `i + head_dim / 2` ("rotate half", as Llama checkpoints expect).
     ///
     /// # Panics
     ///
-    /// If the position is beyond the table.
-    pub fn rotate(&self, row: &mut [f32], position: usize, scale: f32) {
+    /// If the position is beyond the table, or the head of another length.
+    #[inline]
+    pub fn rotate(&self, head: &[f32], position: usize, scale: f32, out: &mut [f32], step: usize) {
         let cosines = &self.cosines[position * self.half..][..self.half];
         let sines = &self.sines[position * self.half..][..self.half];
-        for head in row.chunks_exact_mut(2 * self.half) {
-            let (first, second) = head.split_at_mut(self.half);
-            for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(cosines).zip(sines) {
-                let (x, y) = (*a, *b);
-                *a = (x * cos - y * sin) * scale;
-                *b = (y * cos + x * sin) * scale;
-            }
+        assert_eq!(head.len(), 2 * self.half, "a head of the table's size");
+        let (first, second) = head.split_at(self.half);
+        let out = &mut out[..(2 * self.half - 1) * step + 1];
+        for i in 0..self.half {
+            let (x, y, cos, sin) = (first[i], second[i], cosines[i], sines[i]);
+            out[i * step] = (x * cos - y * sin) * scale;
+            out[(i + self.half) * step] = (y * cos + x * sin) * scale;
         }
     }
 }
@@ -62,10 +68,11 @@ mod tests {
         for (head_dim, heads, position) in [(2, 1, 0), (8, 3, 1), (32, 2, 433), (32, 8, 2047), (6, 1, 17)] {
             let table = RopeTable::new(head_dim, position + 1, 10_000.0);
             let input = floats(11, head_dim * heads);
-            let mut row = input.clone();
-            table.rotate(&mut row, position, 0.5);
             let half = head_dim / 2;
-            for (input, got) in input.chunks_exact(head_dim).zip(row.chunks_exact(head_dim)) {
+            for (step, input) in (1..).zip(input.chunks_exact(head_dim)) {
+                let mut out = vec![0.0; head_dim * step];
+                table.rotate(input, position, 0.5, &mut out, step);
+                let got: Vec<f32> = out.into_iter().step_by(step).collect();
                 for i in 0..half {
                     let angle = position as f64 / libm::pow(10_000.0, 2.0 * i as f64 / head_dim as f64);
                     let (x, y) = (f64::from(input[i]), f64::from(input[i + half]));
@@ -80,9 +87,9 @@ mod tests {
 
     #[test]
     fn position_zero_turns_nothing() {
-        let input = floats(12, 64);
-        let mut row = input.clone();
-        RopeTable::new(32, 1, 10_000.0).rotate(&mut row, 0, 1.0);
+        let input = floats(12, 32);
+        let mut row = vec![0.0; 32];
+        RopeTable::new(32, 1, 10_000.0).rotate(&input, 0, 1.0, &mut row, 1);
         assert_eq!(row, input);
     }
 }

@@ -235,7 +235,7 @@ fn halves_decode_to_their_values() {
         let model = file.load().expect("a whole file");
         let mut store = crate::kv::store::KvStore::new(&config(), 2);
         let mut scratch = crate::model::Scratch::new();
-        let slice = crate::model::Slice { tokens: &[1, 2, 4], start: 0, blocks: &[0, 1] };
+        let slice = crate::model::Slice { tokens: &[1, 2, 4], start: 0, blocks: &[0, 1], sampled: true };
         model.forward(&mut store, &mut scratch, &[slice]);
         scratch.logits(0).to_vec()
     };

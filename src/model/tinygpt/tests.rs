@@ -69,7 +69,7 @@ fn in_passes(
     let blocks = table(block_size, sequence);
     let mut start = 0;
     for &length in passes {
-        let slice = Slice { tokens: &tokens[start..start + length], start, blocks: &blocks };
+        let slice = Slice { tokens: &tokens[start..start + length], start, blocks: &blocks, sampled: true };
         model.forward(&mut store, &mut scratch, &[slice]);
         start += length;
     }
@@ -148,7 +148,12 @@ fn a_batch_changes_nothing() {
             let prefill: Vec<_> = order
                 .iter()
                 .filter(|&&i| cut(i) > 0)
-                .map(|&i| Slice { tokens: &prompts[i][..cut(i)], start: 0, blocks: &tables[i] })
+                .map(|&i| Slice {
+                    tokens: &prompts[i][..cut(i)],
+                    start: 0,
+                    blocks: &tables[i],
+                    sampled: true,
+                })
                 .collect();
             model.forward(&mut store, &mut scratch, &prefill);
             for step in 0..2 {
@@ -157,7 +162,7 @@ fn a_batch_changes_nothing() {
                     .filter(|&&i| cut(i) + step < prompts[i].len())
                     .map(|&i| {
                         let start = cut(i) + step;
-                        Slice { tokens: &prompts[i][start..=start], start, blocks: &tables[i] }
+                        Slice { tokens: &prompts[i][start..=start], start, blocks: &tables[i], sampled: true }
                     })
                     .collect();
                 model.forward(&mut store, &mut scratch, &decode);
@@ -190,8 +195,8 @@ fn a_slice_may_attend_to_what_an_earlier_one_computes() {
     let mut second = table(16, 1);
     second[..10].copy_from_slice(&first[..10]);
     let slices = [
-        Slice { tokens: &tokens[..170], start: 0, blocks: &first },
-        Slice { tokens: &tokens[160..], start: 160, blocks: &second },
+        Slice { tokens: &tokens[..170], start: 0, blocks: &first, sampled: true },
+        Slice { tokens: &tokens[160..], start: 160, blocks: &second, sampled: true },
     ];
     model.forward(&mut store, &mut scratch, &slices);
     assert!(trace(&model, &store, scratch.logits(1), &second, 200) == want);
@@ -216,9 +221,9 @@ fn a_steady_state_allocates_nothing() {
     let mut store = KvStore::new(&model.config, 16);
     let mut scratch = Scratch::new();
     let mut run = || {
-        let prefill = Slice { tokens: &tokens[..99], start: 0, blocks: &blocks };
+        let prefill = Slice { tokens: &tokens[..99], start: 0, blocks: &blocks, sampled: true };
         model.forward(&mut store, &mut scratch, &[prefill]);
-        let decode = Slice { tokens: &tokens[99..], start: 99, blocks: &blocks };
+        let decode = Slice { tokens: &tokens[99..], start: 99, blocks: &blocks, sampled: true };
         model.forward(&mut store, &mut scratch, &[decode]);
         (store.bytes_used(), scratch.bytes())
     };
@@ -239,20 +244,34 @@ fn seeds_and_prompts_matter() {
 }
 
 #[test]
-#[should_panic(expected = "the block table covers the slice")]
-fn a_short_block_table_is_refused() {
+fn what_cannot_be_computed_is_named() {
     let model = TinyGpt::random(small(2), 1);
-    let mut store = KvStore::new(&model.config, 4);
-    let slice = Slice { tokens: &[1, 2, 3], start: 2, blocks: &[0] };
-    model.forward(&mut store, &mut Scratch::new(), &[slice]);
+    let good = Slice { tokens: &[1, 2], start: 0, blocks: &[0], sampled: true };
+    let long = vec![1; 513];
+    let blocks: Vec<BlockId> = (0..200).collect();
+    let refused = |slice: Slice<'_>| {
+        let error = model.check(4, &[good, slice]).expect_err("it cannot be computed");
+        assert_eq!(error.slice, 1);
+        error.to_string()
+    };
+    assert_eq!(model.check(4, &[good, good]), Ok(()));
+    let said = refused(Slice { tokens: &[], ..good });
+    assert_eq!(said, "sequence 1 of the pass: there is no token to compute; it should have at least one");
+    let said = refused(Slice { tokens: &[3, 29], start: 2, ..good });
+    assert_eq!(said, "sequence 1 of the pass: token 29 at position 3 is unknown; tokens go from 0 to 28");
+    let said = refused(Slice { tokens: &long, blocks: &blocks, ..good });
+    assert_eq!(said, "sequence 1 of the pass: 513 tokens are more than the model's 512 positions");
+    let said = refused(Slice { tokens: &[1, 2, 3], start: 2, ..good });
+    assert_eq!(said, "sequence 1 of the pass: its block table has room for 4 tokens; it should cover all 5");
 }
 
 #[test]
-#[should_panic(expected = "every token is in the vocabulary")]
-fn an_unknown_token_is_refused() {
+#[should_panic(expected = "token 29 at position 0 is unknown")]
+fn a_pass_refuses_what_it_cannot_compute() {
     let model = TinyGpt::random(small(2), 1);
     let mut store = KvStore::new(&model.config, 4);
-    model.forward(&mut store, &mut Scratch::new(), &[Slice { tokens: &[29], start: 0, blocks: &[0] }]);
+    let slice = Slice { tokens: &[29], start: 0, blocks: &[0], sampled: true };
+    model.forward(&mut store, &mut Scratch::new(), &[slice]);
 }
 
 #[test]

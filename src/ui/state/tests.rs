@@ -32,7 +32,8 @@ fn told(state: &State, lane: usize, slice: usize) -> Vec<Told> {
         told.push(Told::Slice { run, progress, events: part.to_vec(), points: Vec::new() });
     }
     let summary = experiment.summary(&recorder);
-    let finished = Finished { summary, json: String::new(), kv_bytes: 0, wall: 0.0 };
+    let finished =
+        Finished { summary, json: String::new(), kv_bytes: 0, weight_bytes: 0, memory_bytes: 0, wall: 0.0 };
     told.push(Told::Finished { run, finished: Box::new(finished) });
     told
 }

@@ -13,7 +13,7 @@ use crate::ui::dom;
 use crate::ui::playback::{ReplicaView, Routed};
 use crate::ui::state::{Action, Status};
 use crate::ui::words::{colour_of, seconds, tenant_name};
-use crate::worker::Progress;
+use crate::worker::{Finished, Progress};
 
 /// A lane at the moment shown.
 #[derive(Clone, Properties)]
@@ -156,7 +156,7 @@ fn status(props: &Props) -> Html {
             </>
         },
         Status::Done(finished) => html! {
-            { format!("computed in {}{}", seconds(finished.wall), kv(finished.kv_bytes)) }
+            { format!("computed in {}{}", seconds(finished.wall), memory(finished)) }
         },
         Status::Dead(why) => html! {
             <span class="dead" role="alert">{ format!("This worker died. {why} ") }{ again("Restart it") }</span>
@@ -169,11 +169,13 @@ fn status(props: &Props) -> Html {
     html! { <p class="status" data-testid="status">{ text }</p> }
 }
 
-fn kv(bytes: u64) -> String {
-    if bytes == 0 {
-        String::new()
-    } else {
-        format!(", {:.1} MiB of keys and values", bytes as f64 / 1_048_576.0)
+/// What a run holds in memory, and of it what are tensors.
+fn memory(finished: &Finished) -> String {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / 1_048_576.0);
+    let all = format!("; {} of memory", mib(finished.memory_bytes));
+    match finished.kv_bytes {
+        0 => all,
+        kv => format!("{all}: {} of keys and values, {} of weights", mib(kv), mib(finished.weight_bytes)),
     }
 }
 

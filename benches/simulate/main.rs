@@ -1,6 +1,6 @@
 //! How many requests the simulator serves in a second of processor time, on one core.
 //!
-//! `cargo bench --bench simulate -- [WHAT …]`, where WHAT is `shared` (300,000 requests that share half
+//! `cargo run --release --example simulate -- [WHAT …]`, where WHAT is `shared` (300,000 requests that share half
 //! of their prompts), `mooncake` (a public trace, if it is there: `WARMROUTE_TRACES` names its folder),
 //! `requests` (the same shape from 10³ to 10⁶ requests) or `replicas` (up to 1,024 of them). Without
 //! any, the first two. Reading or drawing a trace is not counted; the summary is.
