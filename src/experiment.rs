@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::engine::{Backend, Modelled, Replica, SharedModel, TinyGptBackend};
-use crate::fleet::Fleet;
+use crate::fleet::{Devices, Fleet};
 use crate::model::{ModelConfig, TinyGpt};
 use crate::params::{BackendKind, Config};
 use crate::policy::PolicyKind;
-use crate::sim::{Clock, Recorder, Simulation, Summary, TooLong};
+use crate::sim;
+use crate::sim::{Clock, Recorder, Simulation, Summary, TooLong, run_express};
 use crate::trace::{Token, Trace};
 
 /// The seed of TinyGPT's random weights: the model is the same whatever the trace.
@@ -74,7 +75,10 @@ impl Experiment {
     /// An empty fleet under a policy.
     pub fn fleet(&self, policy: PolicyKind) -> Fleet {
         let replicas = (0..self.config.replicas).map(|i| self.replica(i)).collect();
-        Fleet::new(replicas, policy.build(&self.config.policy_settings()), self.config.devices)
+        let mut settings = self.config.policy_settings();
+        // A prefix is so many of what a prompt is told by.
+        settings.prefix_length = settings.prefix_length.div_ceil(self.trace.tokens_per_item());
+        Fleet::new(replicas, policy.build(&settings), self.config.devices)
     }
 
     /// A recorder for such a fleet.
@@ -92,6 +96,18 @@ impl Experiment {
         Box::new(crate::sim::Modelled(self.config.cost.price()))
     }
 
+    /// Runs the trace under a policy at its price, from beginning to end: the same figures as
+    /// [`run`](Experiment::run) with the modelled clock, from event to event where that is possible.
+    pub fn run_modelled(&self, policy: PolicyKind) -> Result<Recorder, TooLong> {
+        if self.model.is_some() || self.config.devices == Devices::Shared {
+            return self.run(policy, self.modelled_clock());
+        }
+        let mut recorder = self.recorder();
+        let (sampling, price) = (self.config.sampling(), self.config.cost.price());
+        run_express(&mut self.fleet(policy), &self.trace, &sampling, &price, &mut recorder)?;
+        Ok(recorder)
+    }
+
     /// Runs the trace under a policy, from beginning to end.
     pub fn run(&self, policy: PolicyKind, clock: Box<dyn Clock + '_>) -> Result<Recorder, TooLong> {
         let mut recorder = self.recorder();
@@ -104,13 +120,18 @@ impl Experiment {
     /// ever does this carries no tensor code.
     pub fn run_priced(config: &Config, policy: PolicyKind) -> Result<(Trace, Recorder), TooLong> {
         let trace = config.generator().generate();
-        let (limits, clock) = (config.limits(), Box::new(crate::sim::Modelled(config.cost.price())));
+        let limits = config.limits();
         let chunk = config.prefill_chunk as usize;
         let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
         let replicas = (0..config.replicas).map(replica).collect();
-        let fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
+        let mut fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
         let mut recorder = Recorder::new(config.replicas as usize, config.blocks as usize);
-        Simulation::new(fleet, &trace, config.sampling(), clock).run(|event| recorder.observe(&event))?;
+        let (sampling, price) = (config.sampling(), config.cost.price());
+        match config.devices {
+            Devices::Shared => Simulation::new(fleet, &trace, sampling, Box::new(sim::Modelled(price)))
+                .run(|event| recorder.observe(&event))?,
+            Devices::Separate => run_express(&mut fleet, &trace, &sampling, &price, &mut recorder)?,
+        }
         Ok((trace, recorder))
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, Placement, Rejection, Replica, Request, StepEnd, StepStart};
-use crate::policy::{Policy, ReplicaLoad};
+use crate::policy::{Decision, Policy, ReplicaLoad};
 
 /// Who owns a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct Fleet {
     policy: Box<dyn Policy>,
     devices: Devices,
     assignments: Vec<u64>,
+    /// What the policy is shown, kept so that a decision does not allocate it.
+    loads: Vec<ReplicaLoad>,
     /// On a shared device: the replica that steps now, or stepped last.
     turn: usize,
 }
@@ -31,12 +33,45 @@ impl Fleet {
     pub fn new(replicas: Vec<Replica>, policy: Box<dyn Policy>, devices: Devices) -> Fleet {
         assert!(!replicas.is_empty(), "a fleet has at least one replica");
         let turn = replicas.len() - 1;
-        Fleet { assignments: vec![0; replicas.len()], replicas, policy, devices, turn }
+        let loads = vec![ReplicaLoad::default(); replicas.len()];
+        Fleet { assignments: vec![0; replicas.len()], replicas, policy, devices, loads, turn }
     }
 
     /// Requests sent to each replica.
     pub fn assignments(&self) -> &[u64] {
         &self.assignments
+    }
+
+    /// What no replica could ever serve takes no turn and counts in no assignment.
+    pub(crate) fn check(&self, request: &Request) -> Result<(), Rejection> {
+        self.replicas[0].limits().check(request.prompt.len(), request.max_tokens)
+    }
+
+    /// Chooses a replica on the loads of this moment.
+    pub(crate) fn decide(&mut self, request: &Request) -> Decision {
+        if self.policy.reads_loads() {
+            for (load, replica) in self.loads.iter_mut().zip(&self.replicas) {
+                *load = replica.load();
+            }
+        }
+        self.policy.select(request.prompt.items(), &self.loads)
+    }
+
+    /// Sends a request where it was decided.
+    pub(crate) fn place(&mut self, request: Request, decision: &Decision) -> Result<(), Rejection> {
+        self.replicas[decision.replica as usize].add_request(request)?;
+        self.assignments[decision.replica as usize] += 1;
+        Ok(())
+    }
+
+    /// Whether the policy looks at loads at all.
+    pub(crate) fn reads_loads(&self) -> bool {
+        self.policy.reads_loads()
+    }
+
+    /// One of its replicas.
+    pub(crate) fn replica_mut(&mut self, index: usize) -> &mut Replica {
+        &mut self.replicas[index]
     }
 
     /// On a shared device: the next replica that has work, after the last one stepped.
@@ -48,14 +83,10 @@ impl Fleet {
 
 impl Engine for Fleet {
     fn add_request(&mut self, request: Request) -> Result<Placement, Rejection> {
-        // What no replica could ever serve takes no turn and counts in no assignment.
-        self.replicas[0].limits().check(request.prompt.len(), request.max_tokens)?;
-        let loads: Vec<ReplicaLoad> = self.replicas.iter().map(Replica::load).collect();
-        let decision = self.policy.select(&request.prompt, &loads);
-        let replica = decision.replica;
-        self.replicas[replica as usize].add_request(request)?;
-        self.assignments[replica as usize] += 1;
-        Ok(Placement { replica, decision: Some(decision) })
+        self.check(&request)?;
+        let decision = self.decide(&request);
+        self.place(request, &decision)?;
+        Ok(Placement { replica: decision.replica, decision: Some(decision) })
     }
 
     fn has_work(&self) -> bool {

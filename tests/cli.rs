@@ -99,7 +99,25 @@ fn wrong_input_is_one_line_and_exit_code_2() {
     let fine = file("fine.jsonl", good.as_bytes());
     let late = file("late.jsonl", b"{\"arrival\": 18446743.9, \"prompt\": \"abc\", \"max_tokens\": 2000}\n");
     let dear = [u64::MAX.to_string().as_str(); 6].join(",");
-    let cases: [(&[&str], &[&str]); 18] = [
+    let ids = file(
+        "ids.jsonl",
+        b"{\"timestamp\": 0, \"input_length\": 40, \"output_length\": 2, \"hash_ids\": [0]}\n",
+    );
+    let modelled = ["run", "--backend", "modelled", "--trace", &ids];
+    let with = |more: &[&'static str]| [&modelled[..], more].concat();
+    let (odd, many, saved) = (
+        with(&["--trace-block", "40"]),
+        with(&["--trace-block", "32"]),
+        with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
+    );
+    let cases: [(&[&str], &[&str]); 25] = [
+        (&odd, &["--trace-block", "40", "blocks of 16"]),
+        (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
+        (&saved, &["--save-trace", "no tokens"]),
+        (&["run", "--trace", &ids, "--trace-block", "48"], &["--trace-block", "--backend modelled"]),
+        (&["run", "--backend", "modelled", "--trace-block", "48"], &["--trace-block", "--trace"]),
+        (&["run", "--trace-block", "0"], &["--trace-block", "`0`", "from 1"]),
+        (&["run", "--positions", "4096"], &["--positions", "2048"]),
         (&["run", "--backend", "modelled", "--trace", &late], &["213 days"]),
         (&["run", "--backend", "modelled", "--cost", &dear], &["213 days"]),
         (&["run", "--requests", "20000", "--rate", "0.001"], &["--rate", "days"]),
@@ -160,4 +178,22 @@ fn help_lists_every_option() {
         assert!(text(&output.stdout).contains(&format!("--{}", param.flag())), "{}", param.key);
     }
     assert!(warmroute(&[]).status.success() && warmroute(&["--version"]).status.success());
+}
+
+#[test]
+fn a_trace_of_block_ids_runs_without_tokens() {
+    let line = |at: u32, ids: &str| {
+        format!(
+            "{{\"timestamp\": {at}, \"input_length\": 40, \"output_length\": 4, \"hash_ids\": [{ids}]}}\n"
+        )
+    };
+    let path =
+        file("blocks.jsonl", (line(7000, "1, 2") + &line(9000, "1, 2") + &line(9500, "2, 1")).as_bytes());
+    let args = ["run", "--backend", "modelled", "--json", "--trace", &path, "--trace-block", "32"];
+    let reports = json(&[&args[..], &["--replicas", "1", "--policy", "all"]].concat());
+    for report in reports.as_array().expect("an array") {
+        assert_eq!((&report["completed"], &report["prompt_tokens"]), (&3.into(), &120.into()));
+        assert_eq!(report["cached_tokens"], 32, "the second finds 2 of its 2 full blocks, the third none");
+        assert!(report["span"].as_f64().is_some_and(|span| span < 6.0), "it begins with its first arrival");
+    }
 }

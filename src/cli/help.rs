@@ -31,6 +31,10 @@ Input and output:
   --trace FILE
         A trace as JSON lines: arrival (s), tokens (ids) or prompt (text), max_tokens, and
         optionally tenant and output. Without it, the trace is generated.
+  --trace-block N
+        The trace is Mooncake's JSON lines: timestamp (ms), input_length, output_length, hash_ids
+        with an id for each N tokens. It has no tokens: only --backend modelled runs it, with a
+        --block-size that divides N.
   --preset NAME
         Where the other options start from: chapter (the chapter's experiment, the default) or
         tinygpt-wasm (the same offered load at the price of our own engine).

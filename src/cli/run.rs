@@ -7,15 +7,18 @@ use lexopt::prelude::*;
 
 use super::{UsageError, help};
 use crate::experiment::Experiment;
-use crate::params::{ClockKind, Config, Group, PARAMS, Preset, nearest, param};
+use crate::params::{BackendKind, ClockKind, Config, Group, PARAMS, Preset, nearest, param};
+use crate::policy::PolicyKind;
 use crate::report::{Report, Spread, columns, markdown, spread_json, spread_table, to_json};
-use crate::sim::{Clock, Measured, Recorder};
-use crate::trace::import::read_json_lines;
+use crate::sim::{Measured, Recorder, TooLong};
+use crate::trace::import::{read_json_lines, read_mooncake};
 use crate::trace::{Trace, export};
 
 #[derive(Default)]
 struct Options {
     trace: Option<PathBuf>,
+    /// Tokens that an id of a Mooncake trace stands for; without it, the trace is our own format.
+    trace_block: Option<u32>,
     save_trace: Option<PathBuf>,
     preset: Preset,
     seeds: Option<u32>,
@@ -25,7 +28,7 @@ struct Options {
     values: Vec<(String, String)>,
 }
 
-const OWN_FLAGS: [&str; 6] = ["trace", "save-trace", "preset", "seeds", "json", "help"];
+const OWN_FLAGS: [&str; 7] = ["trace", "trace-block", "save-trace", "preset", "seeds", "json", "help"];
 
 /// Sets what may be given once only.
 fn once<T>(flag: &str, place: &mut Option<T>, value: T) -> Result<(), UsageError> {
@@ -43,6 +46,15 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
             Short('h') | Long("help") => options.help = true,
             Long("json") => options.json = true,
             Long("trace") => once("trace", &mut options.trace, parser.value()?.into())?,
+            Long("trace-block") => {
+                let text = parser.value()?.string()?;
+                let block = text.parse().ok().filter(|n| (1..=65_536).contains(n)).ok_or_else(|| {
+                    UsageError(format!(
+                        "--trace-block: found `{text}`; it is a whole number of tokens from 1 to 65536"
+                    ))
+                })?;
+                once("trace-block", &mut options.trace_block, block)?;
+            }
             Long("save-trace") => once("save-trace", &mut options.save_trace, parser.value()?.into())?,
             Long("preset") => {
                 let name = parser.value()?.string()?;
@@ -86,19 +98,39 @@ fn configure(options: &Options) -> Result<Config, UsageError> {
             .set(&mut config, value)
             .map_err(|p| UsageError(format!("--{}: {}", param.flag(), p.problem)))?;
     }
+    if let Some(block) = options.trace_block {
+        let problem = if options.trace.is_none() {
+            "says what an id of a trace stands for; it goes with --trace".to_owned()
+        } else if config.backend == BackendKind::TinyGpt {
+            "a trace of block ids has no tokens to compute; it goes with --backend modelled".to_owned()
+        } else if !block.is_multiple_of(config.block_size) {
+            format!(
+                "found {block}, which blocks of {} tokens (--block-size) do not divide",
+                config.block_size
+            )
+        } else {
+            String::new()
+        };
+        if !problem.is_empty() {
+            return Err(UsageError(format!("--trace-block: {problem}")));
+        }
+    }
     config.validate().map_err(|p| UsageError(format!("--{}: {}", p.key.replace('_', "-"), p.problem)))?;
     Ok(config)
 }
 
-fn read_trace(path: &PathBuf, config: &Config) -> Result<Trace, UsageError> {
+fn read_trace(path: &Path, block: Option<u32>, config: &Config) -> Result<Trace, UsageError> {
     let name = path.display();
     let bytes = std::fs::read(path).map_err(|e| UsageError(format!("{name}: {e}")))?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
         UsageError(format!("{name}: line {line}: not UTF-8 text; a trace is JSON lines"))
     })?;
-    let trace = read_json_lines(&text, Experiment::vocabulary(config.backend))
-        .map_err(|e| UsageError(format!("{name}: {e}")))?;
+    let trace = match block {
+        Some(block) => read_mooncake(&text, block),
+        None => read_json_lines(&text, Experiment::vocabulary(config.backend)),
+    };
+    let trace = trace.map_err(|e| UsageError(format!("{name}: {e}")))?;
     if trace.requests.is_empty() {
         return Err(UsageError(format!("{name}: no requests; a trace is one JSON object a line")));
     }
@@ -114,10 +146,10 @@ pub(super) fn stop_watch() -> impl FnMut() -> f64 {
     move || start.elapsed().as_secs_f64()
 }
 
-fn clock(experiment: &Experiment) -> Box<dyn Clock> {
+fn run(experiment: &Experiment, policy: PolicyKind) -> Result<Recorder, TooLong> {
     match experiment.config.clock {
-        ClockKind::Modelled => experiment.modelled_clock(),
-        ClockKind::Measured => Box::new(Measured::new(stop_watch())),
+        ClockKind::Modelled => experiment.run_modelled(policy),
+        ClockKind::Measured => experiment.run(policy, Box::new(Measured::new(stop_watch()))),
     }
 }
 
@@ -148,20 +180,23 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     let experiment = match &options.trace {
         Some(path) => {
-            let trace = read_trace(path, &config)?;
+            let trace = read_trace(path, options.trace_block, &config)?;
             Experiment::with_trace(config, trace, Some(path.display().to_string()))
         }
         None => Experiment::new(config),
     };
     if let Some(path) = &options.save_trace {
-        save(path, &export::json_lines(&experiment.trace))?;
+        let lines = export::json_lines(&experiment.trace).ok_or_else(|| {
+            UsageError("--save-trace: a trace of block ids has no tokens that could be written".into())
+        })?;
+        save(path, &lines)?;
     }
     let reports: Vec<Report> = experiment
         .config
         .policy
         .iter()
         .map(|&policy| {
-            let recorder = experiment.run(policy, clock(&experiment))?;
+            let recorder = run(&experiment, policy)?;
             Ok(Report::new(&experiment, policy, experiment.summary(&recorder)))
         })
         .collect::<Result<_, UsageError>>()?;
@@ -179,7 +214,7 @@ fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, 
         let config = Config { seed: config.seed.wrapping_add(seed), ..config.clone() };
         let experiment = Experiment::reusing(config, model);
         for spread in &mut spreads {
-            let recorder: Recorder = experiment.run(spread.policy, clock(&experiment))?;
+            let recorder = run(&experiment, spread.policy)?;
             spread.summaries.push(experiment.summary(&recorder));
         }
         model = experiment.model();

@@ -12,8 +12,10 @@ use crate::engine::{Piece, Work};
 use crate::units::Span;
 
 pub mod calibrate;
+mod line;
 mod presets;
 
+pub use line::{Line, Price};
 pub use presets::{CHAPTER_CPU, TINYGPT_WASM};
 
 /// The price of one forward pass.

@@ -33,6 +33,12 @@ pub trait Backend {
     /// a chunk that is not a prompt's last is not looked at.
     fn forward(&mut self, batch: &[Running<'_>], next: &mut Vec<Token>);
 
+    /// Whether tokens come from [`forward`](Backend::forward). Where not, it is never called: a request
+    /// generates what its trace says, or else tokens of its own, and a step over any batch is free.
+    fn computes(&self) -> bool {
+        true
+    }
+
     /// Bytes of keys and values held in memory, where there are any.
     fn kv_bytes(&self) -> usize {
         0

@@ -10,6 +10,8 @@ mod modelled;
 mod replica;
 mod request;
 pub mod sampling;
+mod schedule;
+mod sequence;
 mod tinygpt;
 
 pub use backend::{Backend, Running};

@@ -1,20 +1,16 @@
-//! The scheduler: admission in order of arrival, continuous batching, preemption of the newest.
-//!
-//! Prompts may be computed in chunks, so that a step's length is bounded. At most one prompt is then
-//! partly computed: the newest running one. Nobody is admitted before it is complete, so whoever is
-//! admitted finds all that was computed before, as without chunks.
+//! A replica: a queue, a batch, a block pool and what computes, driven as an [`Engine`]. How it decides
+//! is in `schedule`.
 
 use std::collections::VecDeque;
 
-use super::request::Sequence;
+use super::sequence::{NEVER, Place, Sequence};
 use super::{
-    Admitted, Backend, Continued, Emitted, Engine, Limits, Piece, Placement, Rejection, Request, RequestId,
-    Running, StepEnd, StepStart, Work,
+    Backend, Emitted, Engine, Limits, Placement, Rejection, Request, RequestId, StepEnd, StepStart, Work,
 };
 use crate::kv::BlockId;
 use crate::kv::blocks::BlockPool;
 use crate::policy::ReplicaLoad;
-use crate::trace::Token;
+use crate::trace::{Prompt, Token};
 
 /// What a replica counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,21 +38,44 @@ pub enum BlockUse {
 
 /// One engine: a queue, a batch, a block pool and a backend.
 pub struct Replica {
-    index: u32,
-    limits: Limits,
+    pub(super) index: u32,
+    pub(super) limits: Limits,
     /// Prompt tokens computed in one step at most.
-    prefill_chunk: usize,
-    pool: BlockPool,
-    waiting: VecDeque<Sequence>,
-    running: Vec<Sequence>,
-    backend: Box<dyn Backend>,
-    /// What follows each sequence of the latest pass; kept, so that it is allocated once.
-    next: Vec<Token>,
-    stepping: bool,
-    outstanding_tokens: u64,
-    stats: ReplicaStats,
-    /// The tenant that each block was last computed for.
-    painted: Vec<Option<u32>>,
+    pub(super) prefill_chunk: usize,
+    pub(super) pool: BlockPool,
+    pub(super) backend: Box<dyn Backend>,
+    /// Whether tokens come from the backend, and are kept.
+    pub(super) computes: bool,
+    /// Every request inside, by slot; and the slots that are empty.
+    pub(super) seqs: Vec<Sequence>,
+    pub(super) vacant: Vec<u32>,
+    /// Slots, the next to be admitted first.
+    pub(super) waiting: VecDeque<u32>,
+    /// The batch, oldest first. Only the newest may have a prompt that is not complete.
+    pub(super) running: Vec<Place>,
+    /// How many of them decode.
+    pub(super) decoding: usize,
+    /// The lengths of those, summed: the pairs of the next decode.
+    pub(super) pairs: u64,
+    pub(super) stepping: bool,
+    /// Steps that have ended.
+    pub(super) ended: u64,
+    /// When, in steps ended, the first of the batch is finished.
+    pub(super) next_finish: u64,
+    /// When the first of the batch needs another block; at the latest.
+    pub(super) next_block: u64,
+    /// The head of the queue found too few blocks, and nothing has happened since that could help.
+    pub(super) blocked: bool,
+    pub(super) outstanding_tokens: u64,
+    pub(super) stats: ReplicaStats,
+    /// What the latest step decided. This and the lists below are kept so that steps do not allocate.
+    pub(super) start: StepStart,
+    pub(super) joined: Vec<RequestId>,
+    pub(super) finished: Vec<RequestId>,
+    pub(super) rested: usize,
+    pub(super) decoded_tokens: Vec<Token>,
+    pub(super) joined_tokens: Vec<Token>,
+    pub(super) scratch: Vec<Token>,
 }
 
 impl Replica {
@@ -72,14 +91,36 @@ impl Replica {
             limits,
             prefill_chunk: usize::MAX,
             pool,
+            computes: backend.computes(),
+            backend,
+            seqs: Vec::new(),
+            vacant: Vec::new(),
             waiting: VecDeque::new(),
             running: Vec::new(),
-            backend,
-            next: Vec::new(),
+            decoding: 0,
+            pairs: 0,
             stepping: false,
+            ended: 0,
+            next_finish: NEVER,
+            next_block: NEVER,
+            blocked: false,
             outstanding_tokens: 0,
             stats: ReplicaStats::default(),
-            painted: vec![None; limits.blocks],
+            start: StepStart {
+                replica: index,
+                continued: None,
+                admitted: Vec::new(),
+                preempted: Vec::new(),
+                evicted: 0,
+                held: 0,
+                work: Work::default(),
+            },
+            joined: Vec::new(),
+            finished: Vec::new(),
+            rested: 0,
+            decoded_tokens: Vec::new(),
+            joined_tokens: Vec::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -121,7 +162,7 @@ impl Replica {
     /// What each block is used for.
     pub fn block_uses(&self) -> impl Iterator<Item = BlockUse> {
         (0..self.pool.len() as BlockId).map(|id| {
-            let tenant = self.painted[id as usize];
+            let tenant = self.pool.owner(id);
             if self.pool.holders(id) > 0 {
                 BlockUse::Held(tenant)
             } else if self.pool.is_published(id) {
@@ -132,131 +173,66 @@ impl Replica {
         })
     }
 
-    /// Checks every block count against what the running requests hold: panics where they differ.
+    /// What the latest step decided.
+    pub(crate) fn started(&self) -> &StepStart {
+        &self.start
+    }
+
+    /// Whether the head of the queue, if anybody joins it now, could be admitted before a block or a
+    /// place in the batch is given up.
+    pub(crate) fn may_admit(&self) -> bool {
+        !self.blocked && self.running.len() < self.limits.max_batch
+    }
+
+    /// Full blocks of a prompt that it has published, from the beginning on.
+    pub fn matched_blocks(&self, prompt: &Prompt) -> usize {
+        let (mut parent, mut matched) = (None, 0);
+        for content in prompt.contents(0, self.limits.block_size) {
+            let Some(id) = self.pool.find(parent, content) else { break };
+            (parent, matched) = (Some(id), matched + 1);
+        }
+        matched
+    }
+
+    /// Checks every count against what the requests inside hold: panics where they differ.
     pub fn audit(&self) {
-        self.pool.audit(self.running.iter().map(|seq| &seq.blocks[..]));
-        assert!(self.waiting.iter().all(|seq| seq.blocks.is_empty()), "who waits holds nothing");
-        let older = self.running.split_last().map_or(&[][..], |(_, older)| older);
-        assert!(older.iter().all(|seq| !seq.prefilling), "only the newest prompt is partly computed");
-        let outstanding: u64 = self.waiting.iter().chain(&self.running).map(Sequence::outstanding).sum();
-        assert_eq!(outstanding, self.outstanding_tokens);
-    }
-
-    /// Makes room for the key and value that each running request computes next, oldest first;
-    /// where there is none, the newest gives up its blocks and goes back to the head of the queue.
-    fn make_room(&mut self) -> Vec<RequestId> {
-        let mut preempted = Vec::new();
-        let mut at = 0;
-        while at < self.running.len() {
-            let needed = self.pool.blocks_for(self.running[at].tokens.len());
-            if self.running[at].blocks.len() >= needed {
-                at += 1;
-                continue;
-            }
-            match self.pool.allocate() {
-                Some(id) => {
-                    self.painted[id as usize] = self.running[at].tenant;
-                    self.running[at].blocks.push(id);
-                }
-                None => {
-                    self.stats.peak_held = self.pool.held() as u64;
-                    let mut newest = self.running.pop().expect("the one that needs a block is running");
-                    self.pool.release(&newest.blocks, self.stats.steps);
-                    newest.reset();
-                    preempted.push(newest.id);
-                    self.waiting.push_front(newest);
-                }
-            }
+        let seq = |slot: u32| &self.seqs[slot as usize];
+        self.pool.audit(self.running.iter().map(|place| &seq(place.slot).blocks[..]));
+        assert!(self.waiting.iter().all(|&slot| seq(slot).blocks.is_empty()), "who waits holds nothing");
+        let decoding = self.running.iter().take_while(|place| place.decodes()).count();
+        assert!(decoding + 1 >= self.running.len(), "only the newest prompt is partly computed");
+        if self.stepping {
+            return;
         }
-        self.stats.preemptions += preempted.len() as u64;
-        preempted
-    }
-
-    /// Admits the head of the queue and computes its prefill, or as much of it as `left` has tokens
-    /// for; or leaves it where it is.
-    fn admit(&mut self, left: &mut usize) -> Option<(Admitted, Piece)> {
-        if *left == 0 || self.running.len() >= self.limits.max_batch {
-            return None;
-        }
-        let head = self.waiting.front()?;
-        let matched = self.pool.lookup(&head.tokens);
-        let wanted = self.pool.blocks_for(head.room()) - matched.len();
-        if wanted > self.pool.available(&matched) {
-            return None;
-        }
-        let mut seq = self.waiting.pop_front().expect("it was at the front a moment ago");
-        matched.iter().for_each(|&id| self.pool.hold(id));
-        let start = matched.len() * self.pool.block_size();
-        seq.blocks = matched;
-        for _ in 0..wanted {
-            let id = self.pool.allocate().expect("what is available can be had");
-            self.painted[id as usize] = seq.tenant;
-            seq.blocks.push(id);
-        }
-        seq.computed = start;
-        let first = !core::mem::replace(&mut seq.admitted, true);
-        self.running.push(seq);
-        let (Continued { request, computed, recomputed }, piece) = self.prefill(left);
-        Some((Admitted { request, cached: start as u32, computed, recomputed, first }, piece))
-    }
-
-    /// Computes the newest request's prompt from where it stands, to its end or as far as `left` goes,
-    /// and publishes what is full.
-    fn prefill(&mut self, left: &mut usize) -> (Continued, Piece) {
-        let seq = self.running.last_mut().expect("it was just admitted, or is known to be there");
-        let (start, len) = (seq.computed, seq.tokens.len());
-        let end = len.min(start.saturating_add(*left));
-        *left -= end - start;
-        self.backend.forward(&[seq.view(start, end)], &mut self.next);
-        let follows = self.next[0];
-        seq.prefilling = end < len;
-        seq.pending = (!seq.prefilling).then_some(follows);
-        seq.computed = end;
-        let block_size = self.pool.block_size();
-        for at in start / block_size..end / block_size {
-            self.pool.publish(&mut seq.blocks, at, &seq.tokens);
-        }
-        let recomputed = end.min(seq.lost).saturating_sub(start) as u32;
-        (Continued { request: seq.id, computed: (end - start) as u32, recomputed }, Piece::range(start, end))
-    }
-
-    /// Computes one token of each of the oldest `count` requests.
-    fn decode(&mut self, count: usize) -> Option<Piece> {
-        let running = self.running.get_mut(..count).filter(|running| !running.is_empty())?;
-        let batch: Vec<Running<'_>> =
-            running.iter().map(|seq| seq.view(seq.computed, seq.tokens.len())).collect();
-        self.backend.forward(&batch, &mut self.next);
-        let mut piece = Piece::default();
-        for (seq, &token) in running.iter_mut().zip(&self.next) {
-            seq.pending = Some(token);
-            seq.computed += 1;
-            piece.tokens += 1;
-            piece.pairs += seq.tokens.len() as u64;
-        }
-        Some(piece)
-    }
-}
-
-impl Sequence {
-    fn view(&self, start: usize, end: usize) -> Running<'_> {
-        Running {
-            id: self.id,
-            tokens: &self.tokens[..end],
-            prompt_len: self.prompt_len,
-            start,
-            blocks: &self.blocks,
-            sampling: &self.sampling,
-            output: self.output.as_ref(),
-        }
+        let lengths = self.running[..decoding].iter().map(|place| place.len(self.ended));
+        assert_eq!((decoding, lengths.sum::<usize>() as u64), (self.decoding, self.pairs));
+        let waiting = self.waiting.iter().map(|&slot| seq(slot).outstanding(seq(slot).len));
+        let running = self.running.iter().map(|place| {
+            let seq = seq(place.slot);
+            seq.outstanding(if place.decodes() { place.len(self.ended) } else { seq.len })
+        });
+        assert_eq!(waiting.chain(running).sum::<u64>(), self.outstanding_tokens);
     }
 }
 
 impl Engine for Replica {
     fn add_request(&mut self, request: Request) -> Result<Placement, Rejection> {
         self.limits.check(request.prompt.len(), request.max_tokens)?;
-        let seq = Sequence::new(request);
-        self.outstanding_tokens += seq.outstanding();
-        self.waiting.push_back(seq);
+        let seq = Sequence::new(request, self.computes);
+        self.outstanding_tokens += seq.outstanding(seq.len);
+        let slot = match self.vacant.pop() {
+            Some(slot) => {
+                let place = &mut self.seqs[slot as usize];
+                let blocks = core::mem::take(&mut place.blocks);
+                *place = Sequence { blocks, ..seq };
+                slot
+            }
+            None => {
+                self.seqs.push(seq);
+                (self.seqs.len() - 1) as u32
+            }
+        };
+        self.waiting.push_back(slot);
         Ok(Placement { replica: self.index, decision: None })
     }
 
@@ -269,66 +245,13 @@ impl Engine for Replica {
     }
 
     fn begin_step(&mut self, _device: usize) -> StepStart {
-        assert!(!self.stepping, "a running step is not interrupted");
-        self.stepping = true;
-        self.stats.steps += 1;
-        let evictions = self.pool.evictions();
-        let preempted = self.make_room();
-        let (mut admitted, mut prefills) = (Vec::new(), Vec::new());
-        let mut left = self.prefill_chunk;
-        let partial = self.running.last().is_some_and(|seq| seq.prefilling);
-        let decoding = self.running.len() - usize::from(partial);
-        let continued = partial.then(|| {
-            let (continued, piece) = self.prefill(&mut left);
-            prefills.push(piece);
-            continued
-        });
-        if preempted.is_empty() {
-            while let Some((one, piece)) = self.admit(&mut left) {
-                admitted.push(one);
-                prefills.push(piece);
-            }
-        }
-        let decode = self.decode(decoding);
-        self.stats.peak_held = self.stats.peak_held.max(self.pool.held() as u64);
-        StepStart {
-            replica: self.index,
-            continued,
-            admitted,
-            preempted,
-            evicted: (self.pool.evictions() - evictions) as u32,
-            held: self.pool.held() as u32,
-            work: Work { prefills, decode },
-        }
+        self.begin();
+        self.start.clone()
     }
 
     fn end_step(&mut self, _device: usize) -> StepEnd {
-        assert!(core::mem::take(&mut self.stepping), "only a step that began can end");
-        let block_size = self.pool.block_size();
-        let mut emitted = Vec::with_capacity(self.running.len());
-        for seq in &mut self.running {
-            let Some(token) = seq.pending.take() else {
-                debug_assert!(seq.prefilling, "whatever runs was computed in this step");
-                continue;
-            };
-            // What a decode has just filled can be shared from now on; prefills published theirs.
-            let len = seq.tokens.len();
-            if len.is_multiple_of(block_size) {
-                self.pool.publish(&mut seq.blocks, len / block_size - 1, &seq.tokens);
-            }
-            seq.tokens.push(token);
-            self.outstanding_tokens -= 1;
-            emitted.push(Emitted { request: seq.id, token, last: seq.generated() == seq.max_tokens });
-        }
-        let (pool, steps, outstanding) = (&mut self.pool, self.stats.steps, &mut self.outstanding_tokens);
-        self.running.retain(|seq| {
-            let unfinished = seq.generated() < seq.max_tokens;
-            if !unfinished {
-                pool.release(&seq.blocks, steps);
-                *outstanding -= seq.outstanding();
-            }
-            unfinished
-        });
+        let mut emitted = Vec::<Emitted>::with_capacity(self.running.len());
+        self.end(Some(&mut emitted));
         StepEnd { replica: self.index, emitted }
     }
 

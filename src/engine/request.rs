@@ -1,4 +1,4 @@
-//! A request on its way through a replica, and the limits that it must fit.
+//! A request as an engine takes it, and the limits that it must fit.
 
 use core::fmt;
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RequestId;
 use super::sampling::Sampling;
-use crate::kv::BlockId;
-use crate::trace::Token;
+use crate::trace::{Prompt, Token};
 
 /// A request as an engine takes it.
 #[derive(Clone, Debug)]
@@ -18,7 +17,7 @@ pub struct Request {
     /// Index of its tenant.
     pub tenant: Option<u32>,
     /// The prompt.
-    pub prompt: Arc<[Token]>,
+    pub prompt: Prompt,
     /// The most tokens it may generate; without a stop token it generates exactly these.
     pub max_tokens: u64,
     /// What a modelled replica answers, where that is known.
@@ -100,83 +99,6 @@ impl Limits {
             return Err(Rejection::TooLongForPool { blocks, pool });
         }
         Ok(())
-    }
-}
-
-/// A request inside a replica.
-#[derive(Clone, Debug)]
-pub(super) struct Sequence {
-    pub id: RequestId,
-    pub tenant: Option<u32>,
-    pub prompt_len: usize,
-    pub max_tokens: usize,
-    /// Prompt and output so far.
-    pub tokens: Vec<Token>,
-    pub output: Option<Arc<[Token]>>,
-    pub sampling: Sampling,
-    /// The block table.
-    pub blocks: Vec<BlockId>,
-    /// Tokens whose keys and values are in those blocks.
-    pub computed: usize,
-    /// The most tokens that were computed before a preemption.
-    pub lost: usize,
-    /// Whether it runs and its prefill is not complete.
-    pub prefilling: bool,
-    /// Whether it has been admitted before.
-    pub admitted: bool,
-    /// The token of the step that runs, until the step ends.
-    pub pending: Option<Token>,
-}
-
-impl Sequence {
-    pub fn new(request: Request) -> Sequence {
-        let max_tokens = usize::try_from(request.max_tokens).expect("budgets were checked against positions");
-        let mut tokens = Vec::with_capacity(request.prompt.len() + max_tokens);
-        tokens.extend_from_slice(&request.prompt);
-        Sequence {
-            id: request.id,
-            tenant: request.tenant,
-            prompt_len: request.prompt.len(),
-            max_tokens,
-            tokens,
-            output: request.output,
-            sampling: request.sampling,
-            blocks: Vec::new(),
-            computed: 0,
-            lost: 0,
-            prefilling: false,
-            admitted: false,
-            pending: None,
-        }
-    }
-
-    /// Tokens generated so far.
-    pub fn generated(&self) -> usize {
-        self.tokens.len() - self.prompt_len
-    }
-
-    /// Gives up everything that was computed; the blocks are let go by the caller.
-    pub fn reset(&mut self) {
-        self.lost = self.lost.max(self.computed);
-        self.computed = 0;
-        self.prefilling = false;
-        self.blocks.clear();
-    }
-
-    /// Prompt plus remaining budget.
-    pub fn outstanding(&self) -> u64 {
-        (self.prompt_len + self.max_tokens - self.generated()) as u64
-    }
-
-    /// How many tokens admission must find room for: all there are and, after a preemption, the
-    /// next one too, or it would be preempted again at once. Never more than the request can come
-    /// to hold, or one that only just fits the pool would wait for ever.
-    pub fn room(&self) -> usize {
-        if self.admitted {
-            (self.tokens.len() + 1).min(self.prompt_len + self.max_tokens - 1)
-        } else {
-            self.tokens.len()
-        }
     }
 }
 

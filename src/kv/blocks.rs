@@ -6,23 +6,11 @@
 //! last use is never before its child's; with ties broken towards the deepest, the order of
 //! eviction alone keeps a parent from going before its child.
 
-use std::collections::BTreeSet;
-
 use super::BlockId;
+use super::block::{Block, UNPUBLISHED};
+use super::eviction::Queue;
 use super::prefix::{HashFn, Key, PrefixIndex};
-use crate::trace::Token;
-
-/// Where a cached block stands in the order of eviction: last use, then deepest, then lowest id.
-type EvictionKey = (u64, core::cmp::Reverse<u32>, BlockId);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    holders: u32,
-    /// Blocks before it in its chain.
-    depth: u32,
-    /// The moment (a count of the owner's choosing) of the last release.
-    last_use: u64,
-}
+use crate::trace::Content;
 
 /// A fixed pool of blocks with prefix sharing.
 #[derive(Clone, Debug)]
@@ -31,7 +19,7 @@ pub struct BlockPool {
     blocks: Vec<Block>,
     /// Free blocks; the next to be used is at the end.
     free: Vec<BlockId>,
-    cached: BTreeSet<EvictionKey>,
+    cached: Queue,
     index: PrefixIndex,
     evictions: u64,
 }
@@ -39,20 +27,20 @@ pub struct BlockPool {
 impl BlockPool {
     /// A pool of `blocks` blocks of `block_size` tokens, all free; lowest numbers are used first.
     pub fn new(blocks: usize, block_size: usize) -> BlockPool {
-        assert!(block_size > 0 && u32::try_from(blocks).is_ok(), "parameters are validated before");
+        assert!(block_size > 0 && blocks < UNPUBLISHED as usize, "parameters are validated before");
         BlockPool {
             block_size,
-            blocks: vec![Block::default(); blocks],
+            blocks: vec![Block::FREE; blocks],
             free: (0..blocks as BlockId).rev().collect(),
-            cached: BTreeSet::new(),
-            index: PrefixIndex::new(blocks),
+            cached: Queue::default(),
+            index: PrefixIndex::default(),
             evictions: 0,
         }
     }
 
     /// The same with a hash of the caller's, for tests of collisions.
     pub fn with_hash(blocks: usize, block_size: usize, hash: HashFn) -> BlockPool {
-        BlockPool { index: PrefixIndex::with_hash(blocks, hash), ..BlockPool::new(blocks, block_size) }
+        BlockPool { index: PrefixIndex::with_hash(hash), ..BlockPool::new(blocks, block_size) }
     }
 
     /// Tokens a block.
@@ -97,7 +85,7 @@ impl BlockPool {
 
     /// Whether a block can be found by its key.
     pub fn is_published(&self, id: BlockId) -> bool {
-        self.index.contains(id)
+        self.blocks[id as usize].is_published()
     }
 
     /// The blocks that `tokens` needs.
@@ -105,18 +93,9 @@ impl BlockPool {
         tokens.div_ceil(self.block_size)
     }
 
-    /// The published blocks that `tokens` begins with; never all of it, since the last token must
-    /// be computed.
-    pub fn lookup(&self, tokens: &[Token]) -> Vec<BlockId> {
-        let most = tokens.len().saturating_sub(1) / self.block_size;
-        let mut found = Vec::new();
-        for block in tokens.chunks_exact(self.block_size).take(most) {
-            match self.index.find(Key { parent: found.last().copied(), tokens: block }) {
-                Some(id) => found.push(id),
-                None => break,
-            }
-        }
-        found
+    /// The published block that holds `content` after the block `parent`.
+    pub fn find(&self, parent: Option<BlockId>, content: Content<'_>) -> Option<BlockId> {
+        self.index.find(&self.blocks, Key { parent, content })
     }
 
     /// How many blocks a request that reuses `matched` could still be given: free ones and cached
@@ -126,82 +105,82 @@ impl BlockPool {
         self.free.len() + self.cached.len() - own
     }
 
+    /// Whom a block was last taken for.
+    pub fn owner(&self, id: BlockId) -> Option<u32> {
+        Some(self.blocks[id as usize].owner).filter(|&owner| owner != u32::MAX)
+    }
+
     /// Holds one more time a published block.
     pub fn hold(&mut self, id: BlockId) {
-        debug_assert!(self.index.contains(id), "only published blocks are shared");
-        let key = self.eviction_key(id);
         let block = &mut self.blocks[id as usize];
         if block.holders == 0 {
-            self.cached.remove(&key);
+            self.cached.leave();
         }
         block.holders += 1;
     }
 
+    /// So many blocks are about to be allocated.
+    pub fn expect(&self, wanted: usize) {
+        touch(&self.blocks, self.cached.next(wanted.saturating_sub(self.free.len())));
+    }
+
     /// A block of one's own: a free one, else the least recently used cached one. `None` when
     /// everything is held.
-    pub fn allocate(&mut self) -> Option<BlockId> {
+    pub fn allocate(&mut self, owner: Option<u32>) -> Option<BlockId> {
         let id = match self.free.pop() {
             Some(id) => id,
             None => self.evict()?,
         };
-        self.blocks[id as usize] = Block { holders: 1, depth: 0, last_use: 0 };
+        let block = &mut self.blocks[id as usize];
+        block.holders = 1;
+        block.owner = owner.unwrap_or(u32::MAX);
         Some(id)
     }
 
     fn evict(&mut self) -> Option<BlockId> {
-        let (_, _, id) = self.cached.pop_first()?;
-        self.index.remove(id);
+        let id = self.cached.pop(&mut self.blocks)?;
+        self.index.remove(&mut self.blocks, id);
         self.evictions += 1;
         Some(id)
     }
 
-    /// Publishes block `at` of a request whose chain is `chain` and whose tokens are `tokens`, once
-    /// it is full. Where another block is already published for the same prefix, the request takes
-    /// that one and its own becomes free.
-    pub fn publish(&mut self, chain: &mut [BlockId], at: usize, tokens: &[Token]) {
+    /// Publishes block `at` of a request whose chain is `chain`, once it is full. Where another block
+    /// is already published for the same prefix, the request takes that one and its own becomes free.
+    #[inline]
+    pub fn publish(&mut self, chain: &mut [BlockId], at: usize, content: Content<'_>) {
         let own = chain[at];
-        if self.index.contains(own) {
+        if self.is_published(own) {
             return;
         }
         let parent = at.checked_sub(1).map(|before| chain[before]);
-        debug_assert!(parent.is_none_or(|p| self.index.contains(p)), "parents are published first");
-        let content = &tokens[at * self.block_size..(at + 1) * self.block_size];
-        let key = Key { parent, tokens: content };
-        match self.index.find(key) {
+        debug_assert!(parent.is_none_or(|p| self.is_published(p)), "parents are published first");
+        let key = Key { parent, content };
+        match self.index.find(&self.blocks, key) {
             Some(published) => {
                 self.hold(published);
                 chain[at] = published;
                 self.blocks[own as usize].holders = 0;
                 self.free.push(own);
             }
-            None => {
-                self.index.insert(own, key);
-                self.blocks[own as usize].depth = at as u32;
-            }
+            None => self.index.insert(&mut self.blocks, own, key),
         }
     }
 
-    /// Lets go of a whole chain at one moment: what is published stays cached, the rest is free.
+    /// Lets go of a whole chain at one moment (a count of the owner's choosing that never goes back):
+    /// what is published stays cached, the rest is free.
     pub fn release(&mut self, chain: &[BlockId], moment: u64) {
+        touch(&self.blocks, chain.iter().copied());
+        self.cached.reserve(&mut self.blocks, chain.len());
         // From the end, so that free blocks come out in the order of the chain.
-        for &id in chain.iter().rev() {
+        for (depth, &id) in chain.iter().enumerate().rev() {
             let block = &mut self.blocks[id as usize];
             block.holders = block.holders.checked_sub(1).expect("a chain is released once");
-            block.last_use = moment;
-            if block.holders > 0 {
-                continue;
-            }
-            if self.index.contains(id) {
-                self.cached.insert(self.eviction_key(id));
-            } else {
+            if block.is_cached() {
+                self.cached.push(&mut self.blocks, id, depth as u32, moment);
+            } else if block.holders == 0 {
                 self.free.push(id);
             }
         }
-    }
-
-    fn eviction_key(&self, id: BlockId) -> EvictionKey {
-        let block = &self.blocks[id as usize];
-        (block.last_use, core::cmp::Reverse(block.depth), id)
     }
 
     /// Checks every count against the chains that are held, for tests: panics where they differ.
@@ -214,55 +193,63 @@ impl BlockPool {
         }
         let mut seen = vec![false; self.blocks.len()];
         for &id in &self.free {
-            assert!(!seen[id as usize] && holders[id as usize] == 0 && !self.index.contains(id));
+            assert!(!seen[id as usize] && holders[id as usize] == 0 && !self.is_published(id));
             seen[id as usize] = true;
         }
-        for &(last_use, depth, id) in &self.cached {
-            assert!(!seen[id as usize] && holders[id as usize] == 0 && self.index.contains(id));
-            assert_eq!((last_use, depth, id), self.eviction_key(id));
-            seen[id as usize] = true;
+        let mut latest = 0;
+        for (id, last_use) in self.cached.iter(&self.blocks) {
+            assert!(!seen[id as usize] && holders[id as usize] == 0 && self.is_published(id));
+            assert!(last_use >= latest, "block {id} is in its place");
+            (seen[id as usize], latest) = (true, last_use);
         }
+        assert_eq!(self.cached.len(), self.cached.iter(&self.blocks).count());
         for (id, &count) in holders.iter().enumerate() {
             assert_eq!(self.blocks[id].holders, count, "block {id}");
             assert_eq!(seen[id], count == 0, "block {id} is free, cached or held, and only one of them");
-            if self.index.contains(id as BlockId)
-                && let Some(parent) = self.index.parent(id as BlockId)
-            {
-                assert!(self.index.contains(parent), "block {id} outlived its parent {parent}");
+            let parent = self.blocks[id].parent;
+            if parent < UNPUBLISHED {
+                assert!(self.is_published(parent), "block {id} outlived its parent {parent}");
                 assert!(holders[parent as usize] >= count, "who holds a child holds its parent");
             }
         }
     }
 }
 
+/// Looks at blocks that are needed in a moment, all at once: where they are far from the processor, it
+/// waits for all of them together and not for one after the other.
+fn touch(blocks: &[Block], ids: impl Iterator<Item = BlockId>) {
+    let seen = ids.fold(0, |seen: u32, id| seen.wrapping_add(blocks[id as usize].queued));
+    core::hint::black_box(seen);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Token;
+
+    /// The published blocks that tokens begin with; never all of them.
+    fn lookup(pool: &BlockPool, tokens: &[Token]) -> Vec<BlockId> {
+        let mut found: Vec<BlockId> = Vec::new();
+        for block in tokens[..tokens.len().saturating_sub(1)].chunks_exact(pool.block_size()) {
+            match pool.find(found.last().copied(), Content::Tokens(block)) {
+                Some(id) => found.push(id),
+                None => break,
+            }
+        }
+        found
+    }
 
     /// Takes, fills and publishes a chain for `tokens`, reusing what is there.
     fn fill(pool: &mut BlockPool, tokens: &[Token]) -> Vec<BlockId> {
-        let mut chain = pool.lookup(tokens);
+        let mut chain = lookup(pool, tokens);
         chain.iter().for_each(|&id| pool.hold(id));
         while chain.len() < pool.blocks_for(tokens.len()) {
-            chain.push(pool.allocate().expect("the test's pool is large enough"));
+            chain.push(pool.allocate(None).expect("the test's pool is large enough"));
         }
-        for at in 0..tokens.len() / pool.block_size() {
-            pool.publish(&mut chain, at, tokens);
+        for (at, block) in tokens.chunks_exact(pool.block_size()).enumerate() {
+            pool.publish(&mut chain, at, Content::Tokens(block));
         }
         chain
-    }
-
-    #[test]
-    fn the_last_token_is_always_computed() {
-        let mut pool = BlockPool::new(8, 2);
-        let chain = fill(&mut pool, &[1, 2, 3, 4]);
-        assert_eq!(
-            pool.lookup(&[1, 2, 3, 4]),
-            chain[..1],
-            "all four are there, but one block is left to compute"
-        );
-        assert_eq!(pool.lookup(&[1, 2, 3, 4, 5]), chain[..2]);
-        assert!(pool.lookup(&[1, 2]).is_empty() && pool.lookup(&[]).is_empty());
     }
 
     #[test]
@@ -281,12 +268,12 @@ mod tests {
         let old = fill(&mut pool, &[1, 2]);
         let new = fill(&mut pool, &[3, 4]);
         let same = fill(&mut pool, &[5, 6]);
+        pool.release(&old, 1);
         pool.release(&same, 2);
         pool.release(&new, 2);
-        pool.release(&old, 1);
-        let order: Vec<BlockId> = (0..6).map(|_| pool.allocate().expect("all are cached")).collect();
+        let order: Vec<BlockId> = (0..6).map(|_| pool.allocate(None).expect("all are cached")).collect();
         assert_eq!(order, [old[1], old[0], new[1], same[1], new[0], same[0]]);
-        assert_eq!((pool.evictions(), pool.allocate()), (6, None));
+        assert_eq!((pool.evictions(), pool.allocate(None)), (6, None));
     }
 
     #[test]

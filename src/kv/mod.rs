@@ -1,6 +1,8 @@
 //! KV memory as the scheduler sees it ([`blocks`], [`prefix`]) and as the model does ([`store`]).
 
+mod block;
 pub mod blocks;
+mod eviction;
 pub mod prefix;
 pub mod store;
 

@@ -58,6 +58,7 @@ pub struct Config {
     pub replicas: u32,
     pub blocks: u32,
     pub block_size: u32,
+    pub positions: u32,
     pub max_batch: u32,
     pub prefill_chunk: u32,
     pub devices: Devices,
@@ -91,6 +92,7 @@ impl Default for Config {
             replicas: 4,
             blocks: 384,
             block_size: 16,
+            positions: 2048,
             max_batch: 8,
             prefill_chunk: 0,
             devices: Devices::Shared,
@@ -163,6 +165,16 @@ impl Config {
                 ),
             );
         }
+        let positions = ModelConfig::default().positions;
+        if self.backend == BackendKind::TinyGpt && self.positions as usize > positions {
+            return problem(
+                "positions",
+                format!(
+                    "found {}; the tensors' model has {positions} (the modelled backend has no such limit)",
+                    self.positions
+                ),
+            );
+        }
         let pool = u64::from(self.blocks) * u64::from(self.block_size);
         if self.backend == BackendKind::TinyGpt && pool > MAX_TINYGPT_POOL {
             return problem(
@@ -197,7 +209,7 @@ impl Config {
             blocks: self.blocks as usize,
             block_size: self.block_size as usize,
             max_batch: self.max_batch as usize,
-            positions: ModelConfig::default().positions,
+            positions: self.positions as usize,
         }
     }
 

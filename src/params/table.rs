@@ -46,7 +46,7 @@ macro_rules! choice {
 }
 
 /// Every parameter, in the order of controls and help.
-pub static PARAMS: [Param; 28] = [
+pub static PARAMS: [Param; 29] = [
     param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
     param!(
         Trace,
@@ -144,9 +144,18 @@ pub static PARAMS: [Param; 28] = [
         block_size,
         "Block size",
         "tokens",
-        integer(1, 256),
+        integer(1, 512),
         U32,
         "Tokens a KV block holds; prefixes are shared by whole blocks."
+    ),
+    param!(
+        Fleet,
+        positions,
+        "Positions",
+        "tokens",
+        integer(1, 1_048_576),
+        U32,
+        "Tokens that the model takes, prompt and output together; a longer request is rejected."
     ),
     param!(
         Fleet,
@@ -184,7 +193,7 @@ pub static PARAMS: [Param; 28] = [
         prefix_length,
         "Prefix length",
         "tokens",
-        integer(1, 2048),
+        integer(1, 65_536),
         U32,
         "How many leading tokens prefix-affinity hashes."
     ),

@@ -69,7 +69,13 @@ pub trait Policy {
     /// The name on the command line and in results.
     fn name(&self) -> &'static str;
 
-    /// Chooses a replica for a prompt. `replicas` is never empty.
+    /// Whether it looks at the loads it is shown. For one that does not they need not be known.
+    fn reads_loads(&self) -> bool {
+        true
+    }
+
+    /// Chooses a replica for a prompt: its tokens or, where they are not known, the ids of its blocks.
+    /// `replicas` is never empty.
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;
 }
 

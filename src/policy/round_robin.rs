@@ -14,6 +14,10 @@ impl Policy for RoundRobin {
         "round-robin"
     }
 
+    fn reads_loads(&self) -> bool {
+        false
+    }
+
     fn select(&mut self, _prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let replica = (self.turn % replicas.len() as u64) as u32;
         self.turn += 1;

@@ -5,11 +5,14 @@
 //! that moment.
 
 mod clock;
+mod express;
+mod gaps;
 mod log;
 mod recorder;
 mod summary;
 
 pub use clock::{Clock, Measured, Modelled};
+pub use express::run_express;
 pub use log::{Arrival, BlockChange, BlockState, Event, What};
 pub use recorder::{Outcome, Record, Recorder};
 pub use summary::{Objectives, Quantiles, RejectedRequest, Summary, TenantSummary, quantile};
@@ -18,7 +21,7 @@ use log::BlockWatch;
 
 use crate::engine::sampling::Sampling;
 use crate::engine::{Engine, Request, RequestId};
-use crate::trace::Trace;
+use crate::trace::{RequestSpec, Trace};
 use crate::units::Time;
 
 /// A run that goes on for longer than the clock can count.
@@ -115,21 +118,8 @@ impl<'t, E: Engine> Simulation<'t, E> {
         let spec = &self.trace.requests[self.next_arrival];
         let id = self.next_arrival as RequestId;
         self.next_arrival += 1;
-        let arrival = Arrival {
-            request: id,
-            tenant: spec.tenant,
-            prompt: spec.prompt.len() as u32,
-            max_tokens: spec.max_tokens,
-        };
-        let request = Request {
-            id,
-            tenant: spec.tenant,
-            prompt: spec.prompt.clone(),
-            max_tokens: spec.max_tokens,
-            output: spec.output.clone(),
-            sampling: self.sampling.clone(),
-        };
-        match self.engine.add_request(request) {
+        let arrival = arrival(id, spec);
+        match self.engine.add_request(request(id, spec, &self.sampling)) {
             Ok(placed) => What::Routed { arrival, replica: placed.replica, decision: placed.decision },
             Err(rejection) => What::Rejected { arrival, rejection },
         }
@@ -140,5 +130,27 @@ impl<'t, E: Engine> Simulation<'t, E> {
             Some(watches) => watches[replica as usize].changes(&self.engine.replicas()[replica as usize]),
             None => Vec::new(),
         }
+    }
+}
+
+/// A request of the trace as a report names it.
+fn arrival(id: RequestId, spec: &RequestSpec) -> Arrival {
+    Arrival {
+        request: id,
+        tenant: spec.tenant,
+        prompt: spec.prompt.len() as u32,
+        max_tokens: spec.max_tokens,
+    }
+}
+
+/// The same as an engine takes it.
+fn request(id: RequestId, spec: &RequestSpec, sampling: &Sampling) -> Request {
+    Request {
+        id,
+        tenant: spec.tenant,
+        prompt: spec.prompt.clone(),
+        max_tokens: spec.max_tokens,
+        output: spec.output.clone(),
+        sampling: sampling.clone(),
     }
 }

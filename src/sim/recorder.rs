@@ -1,12 +1,11 @@
 //! Turns a run's events into one record a request, and the counts that a summary needs. The page
 //! feeds it the same events up to the moment it shows.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Event, What};
-use crate::engine::{Rejection, RequestId};
+use super::gaps::{Gaps, Run};
+use super::{Arrival, Event, What};
+use crate::engine::{Rejection, RequestId, StepStart};
 use crate::units::{Span, Time};
 
 /// The life of one request.
@@ -94,11 +93,12 @@ impl Record {
 /// Counts a run as it goes.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    pub(super) records: BTreeMap<RequestId, Record>,
+    /// By id: requests arrive in the order of their ids.
+    pub(super) records: Vec<Record>,
     pub(super) assignments: Vec<u64>,
     pub(super) assigned_tokens: Vec<u64>,
     /// Single gaps between two tokens of one request.
-    pub(super) gaps: Vec<Span>,
+    pub(super) gaps: Gaps,
     pub(super) preemptions: u64,
     pub(super) evictions: u64,
     pub(super) peak_held: u32,
@@ -110,10 +110,10 @@ impl Recorder {
     /// For a fleet of `replicas`, each with `pool` blocks.
     pub fn new(replicas: usize, pool: usize) -> Recorder {
         Recorder {
-            records: BTreeMap::new(),
+            records: Vec::new(),
             assignments: vec![0; replicas],
             assigned_tokens: vec![0; replicas],
-            gaps: Vec::new(),
+            gaps: Gaps::default(),
             preemptions: 0,
             evictions: 0,
             peak_held: 0,
@@ -124,12 +124,12 @@ impl Recorder {
 
     /// The records so far, by request.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.values()
+        self.records.iter()
     }
 
     /// The record of one request, once it has arrived.
     pub fn record(&self, request: RequestId) -> Option<&Record> {
-        self.records.get(&request)
+        self.records.get(request as usize)
     }
 
     /// Requests sent to each replica so far.
@@ -145,87 +145,130 @@ impl Recorder {
     /// Takes the next event of the run.
     pub fn observe(&mut self, event: &Event) {
         match &event.what {
-            What::Routed { arrival, replica, .. } => {
-                self.assignments[*replica as usize] += 1;
-                self.assigned_tokens[*replica as usize] += u64::from(arrival.prompt) + arrival.max_tokens;
-                let outcome = Outcome::Served {
-                    replica: *replica,
-                    admitted: None,
-                    cached: 0,
-                    first_token: None,
-                    latest_token: None,
-                    finished: None,
-                    generated: 0,
-                    preemptions: 0,
-                    recomputed: 0,
-                };
-                self.arrive(event.at, arrival, outcome);
-            }
-            What::Rejected { arrival, rejection } => {
-                self.arrive(event.at, arrival, Outcome::Rejected(*rejection));
-            }
-            What::StepStarted { start, .. } => {
-                self.evictions += u64::from(start.evicted);
-                // Nobody is preempted while a block is left, so that pool was full a moment before.
-                let held = if start.preempted.is_empty() { start.held } else { self.pool };
-                self.peak_held = self.peak_held.max(held);
-                for &request in &start.preempted {
-                    self.preemptions += 1;
-                    if let Outcome::Served { preemptions, .. } = self.outcome(request) {
-                        *preemptions += 1;
-                    }
-                }
-                for one in &start.admitted {
-                    if let Outcome::Served { admitted, cached, recomputed, .. } = self.outcome(one.request) {
-                        if one.first {
-                            *admitted = Some(event.at);
-                            *cached = one.cached;
-                        }
-                        *recomputed += one.recomputed;
-                    }
-                }
-                if let Some(one) = &start.continued
-                    && let Outcome::Served { recomputed, .. } = self.outcome(one.request)
-                {
-                    *recomputed += one.recomputed;
-                }
-            }
+            What::Routed { arrival, replica, .. } => self.routed(event.at, arrival, *replica),
+            What::Rejected { arrival, rejection } => self.rejected(event.at, arrival, *rejection),
+            What::StepStarted { start, .. } => self.started(event.at, start),
             What::StepEnded { end, .. } => {
                 for token in &end.emitted {
-                    let mut gap = None;
-                    if let Outcome::Served { first_token, latest_token, finished, generated, .. } =
-                        self.outcome(token.request)
-                    {
-                        first_token.get_or_insert(event.at);
-                        gap = latest_token.map(|latest| event.time().since(Time(latest)));
-                        *latest_token = Some(event.at);
-                        *generated += 1;
-                        if token.last {
-                            *finished = Some(event.at);
-                        }
-                    }
-                    self.gaps.extend(gap);
+                    let gap = self.emitted(event.at, token.request, 1);
+                    gap.into_iter().for_each(|gap| self.gaps.push(gap));
                     if token.last {
-                        self.last_finish = event.time();
+                        self.finished(event.at, token.request);
                     }
                 }
             }
         }
     }
 
-    fn arrive(&mut self, at: u64, arrival: &super::Arrival, outcome: Outcome) {
-        let record = Record {
+    /// A request arrived and was sent to a replica.
+    pub(super) fn routed(&mut self, at: u64, arrival: &Arrival, replica: u32) {
+        self.assignments[replica as usize] += 1;
+        self.assigned_tokens[replica as usize] += u64::from(arrival.prompt) + arrival.max_tokens;
+        let outcome = Outcome::Served {
+            replica,
+            admitted: None,
+            cached: 0,
+            first_token: None,
+            latest_token: None,
+            finished: None,
+            generated: 0,
+            preemptions: 0,
+            recomputed: 0,
+        };
+        self.arrive(at, arrival, outcome);
+    }
+
+    /// A request arrived that can never be served.
+    pub(super) fn rejected(&mut self, at: u64, arrival: &Arrival, rejection: Rejection) {
+        self.arrive(at, arrival, Outcome::Rejected(rejection));
+    }
+
+    /// A replica began a step.
+    pub(super) fn started(&mut self, at: u64, start: &StepStart) {
+        self.evictions += u64::from(start.evicted);
+        // Nobody is preempted while a block is left, so that pool was full a moment before.
+        let held = if start.preempted.is_empty() { start.held } else { self.pool };
+        self.peak_held = self.peak_held.max(held);
+        for &request in &start.preempted {
+            self.preemptions += 1;
+            if let Outcome::Served { preemptions, .. } = self.outcome(request) {
+                *preemptions += 1;
+            }
+        }
+        for one in &start.admitted {
+            if let Outcome::Served { admitted, cached, recomputed, .. } = self.outcome(one.request) {
+                if one.first {
+                    *admitted = Some(at);
+                    *cached = one.cached;
+                }
+                *recomputed += one.recomputed;
+            }
+        }
+        if let Some(one) = &start.continued
+            && let Outcome::Served { recomputed, .. } = self.outcome(one.request)
+        {
+            *recomputed += one.recomputed;
+        }
+    }
+
+    /// The latest of so many tokens of a request came out; the time since the one before the latest is
+    /// returned where there was one before these.
+    pub(super) fn emitted(&mut self, at: u64, request: RequestId, tokens: u32) -> Option<Span> {
+        let Outcome::Served { first_token, latest_token, generated, .. } = self.outcome(request) else {
+            return None;
+        };
+        first_token.get_or_insert(at);
+        *generated += tokens;
+        latest_token.replace(at).map(|latest| Time(at).since(Time(latest)))
+    }
+
+    /// A request's last token came out.
+    pub(super) fn finished(&mut self, at: u64, request: RequestId) {
+        if let Outcome::Served { finished, .. } = self.outcome(request) {
+            *finished = Some(at);
+        }
+        self.last_finish = self.last_finish.max(Time(at));
+    }
+
+    /// All of a request's tokens are out, and their gaps were counted: the latest came now.
+    pub(super) fn completed(&mut self, at: u64, request: RequestId) {
+        let all = self.records[request as usize].max_tokens as u32;
+        if let Outcome::Served { latest_token, generated, .. } = self.outcome(request) {
+            (*latest_token, *generated) = (Some(at), all);
+        }
+        self.finished(at, request);
+    }
+
+    /// A request has had its latest token now; its gaps were counted.
+    pub(super) fn rested(&mut self, at: u64, request: RequestId) {
+        if let Outcome::Served { latest_token, .. } = self.outcome(request) {
+            *latest_token = Some(at);
+        }
+    }
+
+    /// A gap between two tokens.
+    pub(super) fn gap(&mut self, gap: Span) {
+        self.gaps.push(gap);
+    }
+
+    /// The gaps of a whole stretch of steps.
+    pub(super) fn gaps(&mut self, run: Run) {
+        self.gaps.push_run(run);
+    }
+
+    fn arrive(&mut self, at: u64, arrival: &Arrival, outcome: Outcome) {
+        debug_assert_eq!(arrival.request as usize, self.records.len(), "requests arrive in order");
+        self.records.push(Record {
             request: arrival.request,
             tenant: arrival.tenant,
             prompt: arrival.prompt,
             max_tokens: arrival.max_tokens,
             arrival: at,
             outcome,
-        };
-        self.records.insert(arrival.request, record);
+        });
     }
 
     fn outcome(&mut self, request: RequestId) -> &mut Outcome {
-        &mut self.records.get_mut(&request).expect("a request arrives before anything happens to it").outcome
+        &mut self.records[request as usize].outcome
     }
 }

@@ -11,6 +11,9 @@ use crate::units::Time;
 pub mod export;
 pub mod generate;
 pub mod import;
+mod prompt;
+
+pub use prompt::{BlockIds, Content, Contents, Prompt};
 
 /// A token id. Prompts use 0 … 2³¹ − 1; the modelled backend's own outputs lie above.
 pub type Token = u32;
@@ -20,8 +23,8 @@ pub type Token = u32;
 pub struct RequestSpec {
     /// When it was sent, whatever the server was doing then (an open loop).
     pub arrival: Time,
-    /// The prompt's tokens.
-    pub prompt: Arc<[Token]>,
+    /// What it asks.
+    pub prompt: Prompt,
     /// How many tokens it may generate at most. Zero is refused by the engine, not by the reader.
     pub max_tokens: u64,
     /// Index into [`Trace::tenants`].
@@ -63,5 +66,10 @@ impl Trace {
     pub fn sorted(mut self) -> Trace {
         self.requests.sort_by_key(|r| r.arrival);
         self
+    }
+
+    /// Tokens that one of its prompts' [items](Prompt::items) stands for: the same in every request.
+    pub fn tokens_per_item(&self) -> usize {
+        self.requests.first().map_or(1, |request| request.prompt.tokens_per_item())
     }
 }

@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 sys.dont_write_bytecode = True  # the repository is not the place for it
 from oracle import CHAPTER_CPU, PICOS, POLICIES, POSITIONS, Params, ceil_div, simulate  # noqa: E402
@@ -65,9 +66,23 @@ def workload(seed):
     return params, [json.dumps(row) for row in rows]
 
 
+def by_ids(params, lines, rng):
+    """The same requests as Mooncake would tell of them: made of a few blocks, without tokens."""
+    block = params.block_size * rng.randint(1, 3)
+    rows = []
+    for row in map(json.loads, lines):
+        length = len(row["tokens"])
+        ids = [rng.randrange(3) for _ in range(ceil_div(length, block))]
+        rows.append(json.dumps({"timestamp": 1000 * row["arrival"], "input_length": length,
+                                "output_length": row["max_tokens"], "hash_ids": ids}))
+    return replace(params, trace_block=block), rows
+
+
 def arguments(params):
     """The parameters as warmroute's options."""
     for name, value in vars(params).items():
+        if name == "trace_block" and not value:
+            continue
         yield "--" + name.replace("_", "-")
         yield ",".join(map(str, value)) if name == "cost" else str(value)
 
@@ -87,6 +102,8 @@ def differences(ours, theirs, path=""):
 def check(binary, seed, path):
     """Runs one workload both ways. What differs, and how often the scheduler was pressed."""
     params, lines = workload(seed)
+    if seed % 4 == 3:
+        params, lines = by_ids(params, lines, random.Random(seed))
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     command = [binary, "run", "--backend", "modelled", "--json", "--trace", path, "--policy", "all"]

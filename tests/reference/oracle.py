@@ -36,6 +36,7 @@ class Params:
     max_batch: int = 8
     prefill_chunk: int = 0  # prompt tokens in a step at most; 0: all
     devices: str = "shared"
+    trace_block: int = 0  # tokens that a hash id stands for; 0: a trace with tokens
     prefix_length: int = 64
     max_imbalance: float = 2.0
     slo_ttft: float = 1.0
@@ -51,6 +52,8 @@ class Request:
     tenant: object
     output: tuple  # what the model answers: max_tokens tokens
     tokens: list  # prompt and what was generated so far
+    hashed: tuple  # what prefix-affinity takes the beginning of, and tokens that each item stands for
+    shared: float = math.inf  # tokens that anybody could share
     table: list = field(default_factory=list)  # the blocks held, in order
     cached: int = 0  # tokens of the prompt that were reused at the first admission
     computed: int = 0  # tokens whose keys and values are in those blocks
@@ -75,8 +78,24 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-def read_trace(lines):
+def read_mooncake(rows, block):
+    """A token is the id of its block and its place in it; an answer is nobody's to share."""
+    first = min(row["timestamp"] for row in rows)
+    requests = []
+    for i, row in enumerate(rows):
+        length, ids = row["input_length"], tuple(row["hash_ids"])
+        prompt = tuple((ids[k // block], k % block) for k in range(length))
+        output = tuple(("made up", i, j) for j in range(row["output_length"]))
+        arrival = round((row["timestamp"] - first) / 1000 * PICOS)
+        requests.append(Request(arrival, prompt, row["output_length"], None, output, list(prompt),
+                                (ids, block), length))
+    return sorted(requests, key=lambda r: r.arrival)
+
+
+def read_trace(lines, block):
     rows = [json.loads(line) for line in lines if line.strip()]
+    if block:
+        return read_mooncake(rows, block)
     requests = []
     for i, row in enumerate(rows):
         prompt = tuple(row["tokens"] if "tokens" in row else row["prompt"].encode())
@@ -85,7 +104,8 @@ def read_trace(lines):
         given = tuple(row.get("output") or ())[:max(budget, 0)]
         output = given + tuple(("made up", i, j) for j in range(len(given), budget))
         arrival = round(row["arrival"] * PICOS)
-        requests.append(Request(arrival, prompt, budget, row.get("tenant"), output, list(prompt)))
+        requests.append(Request(arrival, prompt, budget, row.get("tenant"), output, list(prompt),
+                                (prompt, 1)))
     return sorted(requests, key=lambda r: r.arrival)
 
 
@@ -140,7 +160,7 @@ class Replica:
     def publish(self, request):
         """Caches the request's full blocks; where a key is cached already, shares that block."""
         size = self.p.block_size
-        for i in range(request.computed // size):
+        for i in range(min(request.computed, request.shared) // size):
             key = tuple(request.tokens[:(i + 1) * size])
             own = request.table[i]
             if own.key is None:
@@ -249,7 +269,8 @@ def select(policy, params, turn, request, replicas):
     if policy == "least-requests":
         loads = [len(r.waiting) + len(r.running) for r in replicas]
     if policy == "prefix-affinity":
-        preferred = hash(request.prompt[:params.prefix_length]) % n
+        items, tokens_each = request.hashed
+        preferred = hash(items[:ceil_div(params.prefix_length, tokens_each)]) % n
         mean = sum(loads) / n
         if mean == 0 or not loads[preferred] > params.max_imbalance * mean:
             return preferred
@@ -263,7 +284,7 @@ def can_serve(request, p):
 
 
 def simulate(lines, p, policy):
-    requests = read_trace(lines)
+    requests = read_trace(lines, p.trace_block)
     replicas = [Replica(p) for _ in range(p.replicas)]
     ends = [None] * p.replicas  # of the steps under way
     last, turn, arrived = -1, 0, 0

@@ -94,7 +94,7 @@ impl MultiTenant {
                 system[tenant].iter().chain(&user).map(|&byte| Token::from(byte)).collect();
             requests.push(RequestSpec {
                 arrival,
-                prompt,
+                prompt: prompt.into(),
                 max_tokens: draw.between(self.output_tokens.0, self.output_tokens.1),
                 tenant: Some(tenant as u32),
                 output: None,
@@ -131,8 +131,9 @@ mod tests {
             assert!((60..=80).contains(&system.len()), "tenant {tenant}: {}", system.len());
             let user = request.prompt.len() - 6 * system.len();
             assert!((8..=32).contains(&user) && (16..=32).contains(&request.max_tokens));
-            assert!(request.prompt.iter().all(|&t| (32..127).contains(&t)));
-            assert!(request.prompt[..system.len()].iter().map(|&t| t as u8).eq(system));
+            let prompt = request.prompt.tokens().expect("it has tokens");
+            assert!(prompt.iter().all(|&t| (32..127).contains(&t)));
+            assert!(prompt[..system.len()].iter().map(|&t| t as u8).eq(system));
         }
     }
 

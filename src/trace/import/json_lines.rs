@@ -58,7 +58,7 @@ impl Line<'_> {
         }
         Ok(RequestSpec {
             arrival: self.arrival(&fields)?,
-            prompt: self.prompt(&fields)?,
+            prompt: self.prompt(&fields)?.into(),
             max_tokens: self.max_tokens(&fields)?,
             tenant: self.tenant(&fields)?,
             output: match fields.get("output") {
@@ -190,11 +190,11 @@ mod tests {
         assert_eq!(trace.tenants, [TenantName::Text("b".into()), TenantName::Number(7)]);
         let [first, second] = &trace.requests[..] else { panic!("two requests") };
         assert_eq!(
-            (first.arrival.seconds(), first.tenant, &first.prompt[..]),
+            (first.arrival.seconds(), first.tenant, first.prompt.items()),
             (0.5, Some(1), &[104, 195, 169][..])
         );
         assert_eq!(
-            (second.arrival.seconds(), second.max_tokens, &second.prompt[..]),
+            (second.arrival.seconds(), second.max_tokens, second.prompt.items()),
             (2.0, 4, &[1, 2, 3][..])
         );
     }

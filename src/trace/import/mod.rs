@@ -3,8 +3,10 @@
 use core::fmt;
 
 mod json_lines;
+mod mooncake;
 
 pub use json_lines::read as read_json_lines;
+pub use mooncake::read as read_mooncake;
 
 /// What is wrong with a trace, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
