@@ -159,11 +159,8 @@ impl Attention {
 /// How many keys a prefill's last token attends to: all of its context.
 fn context(piece: &Piece) -> u64 {
     // Tokens s..s + t of a sequence make t · s + t · (t + 1) ÷ 2 pairs.
-    if piece.tokens == 0 {
-        0
-    } else {
-        (piece.pairs.saturating_mul(2) / piece.tokens).saturating_add(piece.tokens - 1) / 2
-    }
+    let ends = piece.pairs.saturating_mul(2).checked_div(piece.tokens);
+    ends.map_or(0, |ends| ends.saturating_add(piece.tokens - 1) / 2)
 }
 
 impl Roofline {
