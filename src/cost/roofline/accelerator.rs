@@ -37,8 +37,8 @@ pub struct Efficiency {
 ///
 /// `attention`: FlashAttention-2 reaches 50 to 73 % of the A100's peak (arXiv 2307.08691); the middle
 /// of serving's shorter prompts and its longer ones. `link` and `all_reduce`: eight A100 in a DGX take
-/// 34 µs up to 200 kB and 0.66 ms for 64.1 MB (medians in microsoft/vidur,
-/// data/profiling/network/a100_dgx/all_reduce.csv).
+/// 25 to 62 µs up to 200 kB, mostly 32 to 38, and 0.65 ms for 64.1 MB (medians in microsoft/vidur,
+/// data/profiling/network/a100_dgx/all_reduce.csv). One line through them, for any number of GPUs.
 pub const AMPERE: Efficiency = Efficiency {
     compute: 0.68,
     bandwidth: 0.85,
@@ -53,8 +53,8 @@ pub const AMPERE: Efficiency = Efficiency {
 ///
 /// `attention`: FlashAttention-3 with heads of 128 reaches 43 to 63 % of the H100's peak over 512 to
 /// 16,384 tokens (pytorch/benchmark, pull request 2391). `link` and `all_reduce`: eight H100 in a DGX
-/// take 31 µs at 0.5 MB and 0.34 ms for 65.5 MB (medians in microsoft/vidur,
-/// data/profiling/network/h100_dgx/all_reduce.csv).
+/// take 19 to 43 µs below 0.5 MB, 31 at it, and 0.34 ms for 65.5 MB (medians in microsoft/vidur,
+/// data/profiling/network/h100_dgx/all_reduce.csv). One line through them, for any number of GPUs.
 pub const HOPPER: Efficiency = Efficiency {
     compute: 0.66,
     bandwidth: 0.86,
