@@ -83,7 +83,7 @@ impl Experiment {
 
     /// A recorder for such a fleet.
     pub fn recorder(&self) -> Recorder {
-        Recorder::new(self.config.replicas as usize, self.config.blocks as usize)
+        Recorder::new(self.config.replicas as usize, self.config.pool_blocks() as usize)
     }
 
     /// A run under a policy, before its first instant.
@@ -93,7 +93,7 @@ impl Experiment {
 
     /// The deterministic clock of the configuration's price.
     pub fn modelled_clock(&self) -> Box<dyn Clock> {
-        Box::new(crate::sim::Modelled(self.config.cost.price()))
+        Box::new(crate::sim::Modelled(self.config.price()))
     }
 
     /// Runs the trace under a policy at its price, from beginning to end: the same figures as
@@ -103,7 +103,7 @@ impl Experiment {
             return self.run(policy, self.modelled_clock());
         }
         let mut recorder = self.recorder();
-        let (sampling, price) = (self.config.sampling(), self.config.cost.price());
+        let (sampling, price) = (self.config.sampling(), self.config.price());
         run_express(&mut self.fleet(policy), &self.trace, &sampling, &price, &mut recorder)?;
         Ok(recorder)
     }
@@ -125,8 +125,8 @@ impl Experiment {
         let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
         let replicas = (0..config.replicas).map(replica).collect();
         let mut fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
-        let mut recorder = Recorder::new(config.replicas as usize, config.blocks as usize);
-        let (sampling, price) = (config.sampling(), config.cost.price());
+        let mut recorder = Recorder::new(config.replicas as usize, config.pool_blocks() as usize);
+        let (sampling, price) = (config.sampling(), config.price());
         match config.devices {
             Devices::Shared => Simulation::new(fleet, &trace, sampling, Box::new(sim::Modelled(price)))
                 .run(|event| recorder.observe(&event))?,

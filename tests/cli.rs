@@ -110,7 +110,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         with(&["--trace-block", "32"]),
         with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
     );
-    let cases: [(&[&str], &[&str]); 25] = [
+    let cases: [(&[&str], &[&str]); 35] = [
         (&odd, &["--trace-block", "40", "blocks of 16"]),
         (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
         (&saved, &["--save-trace", "no tokens"]),
@@ -134,6 +134,22 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["run", "--replica", "2"], &["--replica ", "--replicas"]),
         (&["run", "--user-min", "50"], &["--user-max", "user_min = 50"]),
         (&["run", "--requests"], &["--requests"]),
+        (&["run", "--accelerator", "h200x"], &["--accelerator", "`h200x`", "h200 | b200"]),
+        (&["run", "--model", "qwen3-32b"], &["--model", "qwen3-32b", "accelerator"]),
+        (&["run", "--blocks", "auto"], &["--blocks", "accelerator"]),
+        (
+            &["run", "--accelerator", "h100", "--tp", "6"],
+            &["--tp", "found 6", "32 query heads", "1, 2, 4, 8"],
+        ),
+        (&["run", "--accelerator", "h100", "--tp", "9"], &["--tp", "`9`", "from 1 to 8"]),
+        (
+            &["run", "--model", "llama-3-70b", "--accelerator", "a100"],
+            &["--tp", "141.11 GB of weights", "80.00 GB", "with tp = 2"],
+        ),
+        (&["run", "--accelerator", "l40s", "--blocks", "100000"], &["--blocks", "100000", "blocks"]),
+        (&["run", "--accelerator", "h100", "--cost", "1,2,3,4,5,6"], &["--cost", "leave out"]),
+        (&["cost", "--fit", "--tp", "2"], &["--tp", "--fit"]),
+        (&["cost", "--rate", "3"], &["--rate"]),
         (&["rum"], &["`rum`", "`run`"]),
         (&["run", "stray"], &["stray"]),
     ];
@@ -196,4 +212,47 @@ fn a_trace_of_block_ids_runs_without_tokens() {
         assert_eq!(report["cached_tokens"], 32, "the second finds 2 of its 2 full blocks, the third none");
         assert!(report["span"].as_f64().is_some_and(|span| span < 6.0), "it begins with its first arrival");
     }
+}
+
+#[test]
+fn an_accelerator_brings_its_price_its_memory_and_its_defaults() {
+    let args = ["run", "--max-batch", "64", "--model", "llama-3-70b", "--tp", "4", "--accelerator", "h100"];
+    let reports = json(&[&args[..], &["--json"]].concat());
+    let configuration = &reports[0]["configuration"];
+    for (field, value) in [
+        ("accelerator", "h100".into()),
+        ("model", "llama-3-70b".into()),
+        ("tp", Value::from(4)),
+        ("backend", "modelled".into()),
+        ("devices", "separate".into()),
+        ("blocks", "auto".into()),
+        ("positions", 131_072.into()),
+        ("max_batch", 64.into()),
+    ] {
+        assert_eq!(configuration[field], value, "{field}");
+    }
+    assert!(configuration.get("cost").is_none(), "the price is the accelerator's");
+    let pool = &configuration["kv_pool"];
+    assert!(pool["blocks"].as_u64().is_some_and(|blocks| blocks > 27_000), "{pool}");
+    assert!(configuration["step_price_picoseconds"]["matrices"]["read"].is_u64());
+    let output = warmroute(&args);
+    let text = text(&output.stdout);
+    assert!(text.starts_with("a replica: llama-3-70b on 4 × h100\nKV pool: (80.00 GB × 0.9 − "), "{text}");
+    assert!(text.contains(pool["formula"].as_str().expect("a text")));
+    // Without one, nothing is said of it.
+    let plain = json(&["run", "--backend", "modelled", "--json"]);
+    for field in ["accelerator", "model", "tp", "kv_pool"] {
+        assert!(plain[0]["configuration"].get(field).is_none(), "{field}");
+    }
+    assert_eq!(plain[0]["configuration"]["blocks"], 384);
+}
+
+#[test]
+fn cost_prints_prices_and_their_fit() {
+    let fit = warmroute(&["cost", "--fit"]);
+    assert_eq!(text(&fit.stdout).lines().filter(|line| line.contains("(priced)")).count(), 6);
+    let prices = warmroute(&["cost", "--accelerator", "b200", "--model", "qwen3-30b-a3b"]);
+    let prices = text(&prices.stdout);
+    assert!(prices.starts_with("qwen3-30b-a3b on 1 × b200\nKV pool: (180.00 GB"), "{prices}");
+    assert!(prices.contains("nothing of this one was measured"));
 }

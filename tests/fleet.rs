@@ -5,7 +5,7 @@
 use warmroute::engine::Engine;
 use warmroute::experiment::Experiment;
 use warmroute::fleet::Devices;
-use warmroute::params::{BackendKind, Config};
+use warmroute::params::{BackendKind, Blocks, Config};
 use warmroute::policy::PolicyKind;
 use warmroute::sim::{Event, Modelled, Record, Simulation, Summary, What};
 
@@ -38,7 +38,8 @@ fn log<E: Engine>(experiment: &Experiment, engine: E) -> (Vec<Event>, Vec<Record
 #[test]
 fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
     // Tight enough to preempt and to evict.
-    let config = Config { replicas: 1, blocks: 36, requests: 60, rate: 20.0, ..Config::default() };
+    let config =
+        Config { replicas: 1, blocks: Blocks::Number(36), requests: 60, rate: 20.0, ..Config::default() };
     for devices in [Devices::Shared, Devices::Separate] {
         let experiment = modelled(Config { devices, ..config.clone() });
         let bare = log(&experiment, experiment.replica(0));
@@ -56,8 +57,14 @@ fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
 
 #[test]
 fn tensors_and_prices_make_the_same_run() {
-    let config =
-        Config { requests: 6, repeat: 1, output_max: 20, blocks: 18, rate: 40.0, ..Config::default() };
+    let config = Config {
+        requests: 6,
+        repeat: 1,
+        output_max: 20,
+        blocks: Blocks::Number(18),
+        rate: 40.0,
+        ..Config::default()
+    };
     let priced = modelled(config.clone());
     let computed = Experiment::new(config);
     for policy in PolicyKind::ALL {
@@ -129,7 +136,7 @@ fn chunks_of_long_prompts_hold_up_the_others_less() {
         user_min: 500,
         user_max: 512,
         devices: Devices::Separate,
-        blocks: 1024,
+        blocks: Blocks::Number(1024),
         ..Config::default()
     };
     let whole = modelled(config.clone());
@@ -149,7 +156,7 @@ fn tensors_and_prices_make_the_same_run_in_chunks() {
         requests: 6,
         repeat: 1,
         output_max: 20,
-        blocks: 18,
+        blocks: Blocks::Number(18),
         rate: 40.0,
         prefill_chunk: 24,
         ..Config::default()

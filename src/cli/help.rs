@@ -12,6 +12,7 @@ Usage: warmroute COMMAND [OPTIONS]
 
 Commands:
   run         serve one trace under several routing policies and compare them
+  cost        what a step costs on accelerators, and how near that is to what was measured
   calibrate   measure what a step costs on this machine
   cold-start  how long a new replica's weights take to arrive
 
@@ -52,6 +53,24 @@ Input and output:
             text += &option(param);
         }
     }
+    text
+}
+
+/// `warmroute cost --help`.
+pub fn cost() -> String {
+    let mut text = "\
+Says what steps cost on accelerators and how many KV blocks their memory holds.
+
+Usage: warmroute cost [OPTIONS]
+
+Output:
+  --fit
+        Print instead how near the roofline comes to profiled steps.
+
+Fleet (of these, only what a replica is and how it is run matters):
+"
+    .to_owned();
+    text.extend(PARAMS.iter().filter(|p| p.group == Group::Fleet).map(option));
     text
 }
 

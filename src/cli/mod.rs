@@ -1,4 +1,5 @@
-//! The native command line: `warmroute run`, `warmroute calibrate`, `warmroute cold-start`.
+//! The native command line: `warmroute run`, `warmroute cost`, `warmroute calibrate`, `warmroute
+//! cold-start`.
 //!
 //! Results go to standard output, everything else to standard error; wrong input is one line that
 //! says what, where and what would be right, and exit code 2.
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 mod calibrate;
 mod cold_start;
+mod cost;
 mod help;
 mod run;
 
@@ -41,7 +43,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 3] = ["run", "calibrate", "cold-start"];
+const COMMANDS: [&str; 4] = ["run", "cost", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -52,6 +54,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "cost" => cost::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

@@ -89,7 +89,10 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
 /// The configuration that the options make.
 fn configure(options: &Options) -> Result<Config, UsageError> {
     let mut config = options.preset.config();
-    for (flag, value) in &options.values {
+    let mut values: Vec<&(String, String)> = options.values.iter().collect();
+    // What others' defaults depend on comes first; a stable sort leaves the rest in its order.
+    values.sort_by_key(|(flag, _)| Config::turn(flag));
+    for (flag, value) in values {
         let param = param(flag).expect("flags were looked up when they were read");
         if options.trace.is_some() && param.group == Group::Trace {
             return Err(UsageError(format!("--{flag} shapes a generated trace; with --trace there is none")));
@@ -200,7 +203,14 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             Ok(Report::new(&experiment, policy, experiment.summary(&recorder)))
         })
         .collect::<Result<_, UsageError>>()?;
-    Ok(if options.json { to_json(&reports) } else { table(&reports) })
+    Ok(if options.json { to_json(&reports) } else { header(&experiment.config) + &table(&reports) })
+}
+
+/// What a replica is and what its memory holds, where that is accelerators.
+fn header(config: &Config) -> String {
+    config.deployment().zip(config.kv_pool()).map_or_else(String::new, |(deployment, pool)| {
+        format!("a replica: {deployment}\nKV pool: {pool}\n\n")
+    })
 }
 
 fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, UsageError> {
@@ -219,7 +229,7 @@ fn many_seeds(options: &Options, config: &Config, seeds: u32) -> Result<String, 
         }
         model = experiment.model();
     }
-    Ok(if options.json { spread_json(&spreads) } else { spread_table(&spreads) })
+    Ok(if options.json { spread_json(&spreads) } else { header(config) + &spread_table(&spreads) })
 }
 
 /// The chapter's table, and what the run counted besides.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::numbers;
+use crate::cost::roofline::{LLAMA_3_8B, LLAMA_3_70B};
 
 /// A model whose size is known to the last parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +50,8 @@ impl Model {
     /// below does the multiplication. TinyGPT: `ModelConfig::default().parameters()`.
     pub fn parameters(self) -> u64 {
         match self {
-            Model::Llama8B => 8_030_261_248,
-            Model::Llama70B => 70_553_706_496,
+            Model::Llama8B => LLAMA_3_8B.parameters(),
+            Model::Llama70B => LLAMA_3_70B.parameters(),
             Model::Llama405B => 405_853_388_800,
             Model::TinyGpt => 5_838_080,
         }

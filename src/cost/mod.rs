@@ -2,7 +2,8 @@
 //!
 //! A forward pass is priced as `base + per_token · tokens + per_pair · attended pairs`, in whole
 //! picoseconds, with one set of constants for a prefill and one for a decode step. A pair is a
-//! query token and a key that it attends to.
+//! query token and a key that it attends to. On an accelerator the whole step is one pass, priced by
+//! a [roofline].
 
 use core::fmt;
 
@@ -14,9 +15,13 @@ use crate::units::Span;
 pub mod calibrate;
 mod line;
 mod presets;
+pub mod roofline;
+mod upper;
 
 pub use line::{Line, Price};
 pub use presets::{CHAPTER_CPU, TINYGPT_WASM};
+pub use roofline::Roofline;
+pub use upper::Upper;
 
 /// The price of one forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +70,32 @@ impl StepPrice {
             span += self.decode.of(&Piece { tokens: 1, pairs: len as u64 });
         }
         span
+    }
+}
+
+/// A price of whichever kind a configuration asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AnyPrice {
+    /// Pass by pass, from six constants.
+    Step(StepPrice),
+    /// One fused forward pass on an accelerator.
+    Roofline(Roofline),
+}
+
+impl Price for AnyPrice {
+    fn of(&self, work: &Work) -> Span {
+        match self {
+            AnyPrice::Step(price) => price.of(work),
+            AnyPrice::Roofline(price) => price.of(work),
+        }
+    }
+
+    fn decode_line(&self, first: Piece) -> Line {
+        match self {
+            AnyPrice::Step(price) => price.decode_line(first),
+            AnyPrice::Roofline(price) => price.decode_line(first),
+        }
     }
 }
 

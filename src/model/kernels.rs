@@ -9,7 +9,7 @@
 //! 2. A matrix product runs along its inner dimension in order, one accumulator an output, whatever the number of
 //!    rows computed beside it. The lanes are neighbouring outputs, never parts of one sum.
 //! 3. A sum within a row (norms) takes element `i` in lane `i % 8` and adds the lanes as one fixed tree; softmax is
-//!    over tiles at fixed positions (see [`attention`](super::attention)).
+//!    over tiles at fixed positions (see `model/attention.rs`).
 
 mod elementwise;
 mod gemm;

@@ -1,6 +1,7 @@
 //! The values of every parameter, and what is built from them.
 
 use crate::cost::Cost;
+use crate::cost::roofline::{Accelerator, ServedModel};
 use crate::engine::Limits;
 use crate::engine::sampling::Sampling;
 use crate::fleet::Devices;
@@ -9,7 +10,7 @@ use crate::policy::{PolicyKind, PolicySettings};
 use crate::sim::Objectives;
 use crate::trace::generate::MultiTenant;
 
-use super::Problem;
+use super::{Blocks, Problem};
 
 /// What computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,10 @@ pub struct Config {
     pub output_min: u32,
     pub output_max: u32,
     pub replicas: u32,
-    pub blocks: u32,
+    pub accelerator: Option<Accelerator>,
+    pub model: ServedModel,
+    pub tp: u32,
+    pub blocks: Blocks,
     pub block_size: u32,
     pub positions: u32,
     pub max_batch: u32,
@@ -90,7 +94,10 @@ impl Default for Config {
             output_min: 16,
             output_max: 32,
             replicas: 4,
-            blocks: 384,
+            accelerator: None,
+            model: ServedModel::Llama8B,
+            tp: 1,
+            blocks: Blocks::Number(384),
             block_size: 16,
             positions: 2048,
             max_batch: 8,
@@ -165,6 +172,7 @@ impl Config {
                 ),
             );
         }
+        self.validate_replica()?;
         let positions = ModelConfig::default().positions;
         if self.backend == BackendKind::TinyGpt && self.positions as usize > positions {
             return problem(
@@ -175,13 +183,14 @@ impl Config {
                 ),
             );
         }
-        let pool = u64::from(self.blocks) * u64::from(self.block_size);
+        let pool = u64::from(self.pool_blocks()) * u64::from(self.block_size);
         if self.backend == BackendKind::TinyGpt && pool > MAX_TINYGPT_POOL {
             return problem(
                 "blocks",
                 format!(
                     "{} blocks of {} tokens are {pool} tokens; with real tensors a replica holds at most {MAX_TINYGPT_POOL} (the modelled backend has no such limit)",
-                    self.blocks, self.block_size
+                    self.pool_blocks(),
+                    self.block_size
                 ),
             );
         }
@@ -206,7 +215,7 @@ impl Config {
     /// What a replica can hold.
     pub fn limits(&self) -> Limits {
         Limits {
-            blocks: self.blocks as usize,
+            blocks: self.pool_blocks() as usize,
             block_size: self.block_size as usize,
             max_batch: self.max_batch as usize,
             positions: self.positions as usize,

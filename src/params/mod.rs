@@ -9,10 +9,12 @@ use core::fmt;
 
 mod config;
 mod query;
+mod replica;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, Preset};
 pub use query::{from_pairs, from_query, pairs, to_query};
+pub use replica::Blocks;
 pub use table::PARAMS;
 
 use crate::cost::Cost;
@@ -94,6 +96,8 @@ pub(crate) enum Field<C = Config> {
     F64(fn(&mut C) -> &mut f64),
     OptU32(fn(&mut C) -> &mut Option<u32>),
     OptF64(fn(&mut C) -> &mut Option<f64>),
+    /// A whole number, or `auto`.
+    Blocks(fn(&mut C) -> &mut Blocks),
     /// Index into the names of a [`Kind::Choice`].
     Choice(fn(&C) -> usize, fn(&mut C, usize)),
     Policies(fn(&mut C) -> &mut Vec<PolicyKind>),
@@ -173,6 +177,7 @@ impl<C: Clone> Param<C> {
             Field::OptU32(f) => f(config).map_or_else(|| "none".into(), |v| v.to_string()),
             Field::OptF64(f) => f(config).map_or_else(|| "none".into(), |v| v.to_string()),
             Field::Choice(get, _) => self.choices()[get(config)].0.to_owned(),
+            Field::Blocks(f) => f(config).to_string(),
             Field::Policies(f) => f(config).iter().map(|p| p.name()).collect::<Vec<_>>().join(","),
             Field::Cost(f) => f(config).to_string(),
             Field::Quantity { get, .. } => get(config),
@@ -188,6 +193,10 @@ impl<C: Clone> Param<C> {
             Field::F64(f) => (*f(scratch)).into(),
             Field::OptU32(f) => (*f(scratch)).into(),
             Field::OptF64(f) => (*f(scratch)).into(),
+            Field::Blocks(f) => match *f(scratch) {
+                Blocks::Number(number) => number.into(),
+                Blocks::Auto => "auto".into(),
+            },
             Field::Policies(f) => f(scratch).iter().map(|p| p.name()).collect(),
             Field::Quantity { number, .. } => number(config).into(),
             Field::Choice(..) | Field::Cost(_) => self.get(config).into(),
@@ -204,6 +213,8 @@ impl<C: Clone> Param<C> {
             Field::F64(f) => *f(config) = self.real(text)?,
             Field::OptU32(f) => *f(config) = if none { None } else { Some(self.integer(text)? as u32) },
             Field::OptF64(f) => *f(config) = if none { None } else { Some(self.real(text)?) },
+            Field::Blocks(f) if text == "auto" => *f(config) = Blocks::Auto,
+            Field::Blocks(f) => *f(config) = Blocks::Number(self.integer(text)? as u32),
             Field::Choice(_, set) => set(config, self.choice(text)?),
             Field::Policies(f) => *f(config) = self.policies(text)?,
             Field::Cost(f) => *f(config) = Cost::parse(text).ok_or_else(|| self.refuse(text))?,
@@ -237,7 +248,11 @@ impl<C: Clone> Param<C> {
                 format!("{} | {number}", names.join(" | "))
             }
         };
-        if self.optional { format!("{range}, or none") } else { range }
+        match self.field {
+            Field::Blocks(_) => format!("{range}, or auto"),
+            _ if self.optional => format!("{range}, or none"),
+            _ => range,
+        }
     }
 
     fn refuse(&self, text: &str) -> Problem {

@@ -1,13 +1,15 @@
-//! A configuration as a URL's query, and back: only what differs from the defaults is written.
+//! A configuration as a URL's query, and back: only what differs from the defaults is written, which
+//! are an accelerator's own where there is one.
 
 use super::{Config, PARAMS, Problem, nearest, param};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
-    let default = Config::default();
+    let (default, start) = (Config::default(), Config::on(config.accelerator, config.model));
+    let from = |key| if Config::FIRST.contains(&key) { &default } else { &start };
     let pairs: Vec<String> = PARAMS
         .iter()
-        .filter(|p| p.get(config) != p.get(&default))
+        .filter(|p| p.get(config) != p.get(from(p.key)))
         // Names, numbers, commas and hyphens: nothing that a query would have to escape.
         .map(|p| format!("{}={}", p.key, p.get(config)))
         .collect();
@@ -33,6 +35,9 @@ pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
 pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
     let mut problems = Vec::new();
+    let mut pairs: Vec<(String, String)> = pairs.into_iter().collect();
+    // A stable sort: the rest stays in its order.
+    pairs.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in pairs {
         match param(&key) {
             Some(param) => problems.extend(param.set(&mut config, &value).err()),

@@ -1,6 +1,7 @@
 //! The table of parameters.
 
 use super::{BackendKind, ClockKind, Config, Field, Group, Kind, Param};
+use crate::cost::roofline::{Accelerator, MOST_BLOCKS, ServedModel, Shape};
 use crate::fleet::Devices;
 
 const fn integer(min: u64, max: u64) -> Kind {
@@ -46,7 +47,7 @@ macro_rules! choice {
 }
 
 /// Every parameter, in the order of controls and help.
-pub static PARAMS: [Param; 29] = [
+pub static PARAMS: [Param; 32] = [
     param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
     param!(
         Trace,
@@ -130,14 +131,59 @@ pub static PARAMS: [Param; 29] = [
         "Most tokens that a request generates."
     ),
     param!(Fleet, replicas, "Replicas", "replicas", integer(1, 64), U32, "How many replicas serve."),
+    Param {
+        key: "accelerator",
+        label: "Accelerator",
+        unit: "",
+        help: "What replicas run on: their steps are priced by its roofline, the backend is modelled, and devices (separate), batch limit (256), KV blocks (auto) and positions (the model's) start from other defaults.",
+        group: Group::Fleet,
+        kind: Kind::Choice(&[
+            ("none", "the price of a step is the parameter cost"),
+            ("a100", "NVIDIA A100, SXM, 80 GB"),
+            ("h100", "NVIDIA H100, SXM, 80 GB"),
+            ("h200", "NVIDIA H200, SXM, 141 GB"),
+            ("b200", "NVIDIA B200, as in a DGX, 180 GB"),
+            ("l40s", "NVIDIA L40S, PCIe, 48 GB"),
+        ]),
+        optional: false,
+        field: Field::Choice(
+            |c| c.accelerator.map_or(0, |own| 1 + own as usize),
+            |c, i| c.set_accelerator(i.checked_sub(1).map(|i| Accelerator::ALL[i])),
+        ),
+    },
+    Param {
+        key: "model",
+        label: "Model",
+        unit: "",
+        help: "What the accelerators serve, in bf16.",
+        group: Group::Fleet,
+        kind: Kind::Choice(&[
+            ("llama-3-8b", "Llama 3.1 8B"),
+            ("llama-3-70b", "Llama 3.1 70B"),
+            ("qwen3-32b", "Qwen3 32B"),
+            ("qwen3-30b-a3b", "Qwen3 30B-A3B, a mixture of experts"),
+            ("tinygpt", "the page's own model, 5.8 million weights"),
+        ]),
+        optional: false,
+        field: Field::Choice(|c| c.model as usize, |c, i| c.set_model(ServedModel::ALL[i])),
+    },
+    param!(
+        Fleet,
+        tp,
+        "GPUs a replica",
+        "GPUs",
+        integer(1, Shape::MOST as u64),
+        U32,
+        "How many accelerators share each replica's model (tensor parallelism)."
+    ),
     param!(
         Fleet,
         blocks,
         "KV blocks",
         "blocks a replica",
-        integer(1, 65_536),
-        U32,
-        "KV blocks in each replica's pool."
+        integer(1, MOST_BLOCKS),
+        Blocks,
+        "KV blocks in each replica's pool; auto: as many as the accelerators' memory holds beside weights and activations."
     ),
     param!(
         Fleet,

@@ -32,13 +32,23 @@ impl Serialize for Configuration {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
         map.serialize_entry("trace", &self.trace)?;
+        let pool = self.config.kv_pool();
         // A trace from a file was made by none of the generator's parameters.
         for param in PARAMS.iter().filter(|p| self.trace.is_none() || p.group != Group::Trace) {
-            if param.key != "policy" {
+            let has_part = match param.key {
+                "policy" => false,
+                "accelerator" | "model" | "tp" => pool.is_some(),
+                "cost" => pool.is_none(),
+                _ => true,
+            };
+            if has_part {
                 map.serialize_entry(param.key, &param.json(&self.config))?;
             }
         }
-        map.serialize_entry("step_price_picoseconds", &self.config.cost.price())?;
+        if let Some(pool) = pool {
+            map.serialize_entry("kv_pool", &pool)?;
+        }
+        map.serialize_entry("step_price_picoseconds", &self.config.price())?;
         map.end()
     }
 }

@@ -1,6 +1,6 @@
 //! Clocks: how long a step took, by its price or by a stop-watch.
 
-use crate::cost::StepPrice;
+use crate::cost::Price;
 use crate::engine::Work;
 use crate::units::Span;
 
@@ -16,9 +16,9 @@ pub trait Clock {
 
 /// Deterministic: a step takes what it is priced at.
 #[derive(Clone, Copy, Debug)]
-pub struct Modelled(pub StepPrice);
+pub struct Modelled<P>(pub P);
 
-impl Clock for Modelled {
+impl<P: Price> Clock for Modelled<P> {
     fn took(&mut self, work: &Work) -> Span {
         self.0.of(work)
     }

@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn the_picture_is_what_the_router_saw() {
         let config = Config {
-            blocks: 70,
+            blocks: crate::params::Blocks::Number(70),
             requests: 60,
             rate: 20.0,
             output_min: 100,

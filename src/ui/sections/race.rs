@@ -28,7 +28,7 @@ fn fold_to(folds: &mut Vec<Folded>, state: &State) {
     folds.retain(|f| state.lanes.get(f.lane).is_some_and(|lane| lane.run == f.run));
     for (index, lane) in state.lanes.iter().enumerate() {
         if !folds.iter().any(|f| f.lane == index) {
-            let fold = Fold::new(state.config.replicas as usize, state.config.blocks as usize);
+            let fold = Fold::new(state.config.replicas as usize, state.config.pool_blocks() as usize);
             folds.push(Folded { run: lane.run, lane: index, fold });
         }
     }
