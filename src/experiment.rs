@@ -6,7 +6,7 @@ use crate::engine::{Backend, Modelled, Replica, SharedModel, TinyGptBackend};
 use crate::fleet::{Devices, Fleet};
 use crate::model::{ModelConfig, TinyGpt};
 use crate::params::{BackendKind, Config};
-use crate::policy::PolicyKind;
+use crate::policy::{PolicyKind, PolicySettings};
 use crate::sim;
 use crate::sim::{Clock, Recorder, Simulation, Summary, TooLong, run_express};
 use crate::trace::{Token, Trace};
@@ -78,7 +78,18 @@ impl Experiment {
         let mut settings = self.config.policy_settings();
         // A prefix is so many of what a prompt is told by.
         settings.prefix_length = settings.prefix_length.div_ceil(self.trace.tokens_per_item());
-        Fleet::new(replicas, policy.build(&settings), self.config.devices)
+        Experiment::behind_routers(&self.config, policy, &settings, replicas)
+    }
+
+    /// Replicas behind the routers of a configuration.
+    fn behind_routers(
+        config: &Config,
+        policy: PolicyKind,
+        settings: &PolicySettings,
+        replicas: Vec<Replica>,
+    ) -> Fleet {
+        let policies = (0..config.routers).map(|_| policy.build(settings)).collect();
+        Fleet::behind(policies, replicas, config.devices).with_signal(config.signal())
     }
 
     /// A recorder for such a fleet.
@@ -124,7 +135,7 @@ impl Experiment {
         let chunk = config.prefill_chunk as usize;
         let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
         let replicas = (0..config.replicas).map(replica).collect();
-        let mut fleet = Fleet::new(replicas, policy.build(&config.policy_settings()), config.devices);
+        let mut fleet = Experiment::behind_routers(config, policy, &config.policy_settings(), replicas);
         let mut recorder = Recorder::new(config.replicas as usize, config.pool_blocks() as usize);
         let (sampling, price) = (config.sampling(), config.price());
         match config.devices {

@@ -1,9 +1,11 @@
-//! Replicas behind a router, with the interface of one engine.
+//! Replicas behind one router or several, with the interface of one engine.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, Placement, Rejection, Replica, Request, StepEnd, StepStart};
-use crate::policy::{Decision, Policy, ReplicaLoad};
+use crate::policy::{Decision, Policy};
+use crate::router::{Routers, Signal};
+use crate::units::Time;
 
 /// Who owns a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,25 +18,32 @@ pub enum Devices {
     Separate,
 }
 
-/// A fleet: replicas, a policy, and how many requests each replica was sent.
+/// A fleet: replicas, who decides for them, and how many requests each replica was sent.
 pub struct Fleet {
     replicas: Vec<Replica>,
-    policy: Box<dyn Policy>,
+    routers: Routers,
     devices: Devices,
     assignments: Vec<u64>,
-    /// What the policy is shown, kept so that a decision does not allocate it.
-    loads: Vec<ReplicaLoad>,
     /// On a shared device: the replica that steps now, or stepped last.
     turn: usize,
 }
 
 impl Fleet {
-    /// A fleet of these replicas, all with the same limits.
+    /// A fleet of these replicas, all with the same limits, behind one router.
     pub fn new(replicas: Vec<Replica>, policy: Box<dyn Policy>, devices: Devices) -> Fleet {
+        Fleet::behind(vec![policy], replicas, devices)
+    }
+
+    /// The same behind a router for each of these policies, all of one kind.
+    pub fn behind(policies: Vec<Box<dyn Policy>>, replicas: Vec<Replica>, devices: Devices) -> Fleet {
         assert!(!replicas.is_empty(), "a fleet has at least one replica");
-        let turn = replicas.len() - 1;
-        let loads = vec![ReplicaLoad::default(); replicas.len()];
-        Fleet { assignments: vec![0; replicas.len()], replicas, policy, devices, loads, turn }
+        let (n, turn) = (replicas.len(), replicas.len() - 1);
+        Fleet { routers: Routers::new(policies, n), assignments: vec![0; n], replicas, devices, turn }
+    }
+
+    /// The same with loads that its routers see late.
+    pub fn with_signal(self, signal: Signal) -> Fleet {
+        Fleet { routers: self.routers.with_signal(signal), ..self }
     }
 
     /// Requests sent to each replica.
@@ -47,26 +56,28 @@ impl Fleet {
         self.replicas[0].limits().check(request.prompt.len(), request.max_tokens)
     }
 
-    /// Chooses a replica on the loads of this moment.
+    /// Chooses a replica on the loads that are known at this moment.
     pub(crate) fn decide(&mut self, request: &Request) -> Decision {
-        if self.policy.reads_loads() {
-            for (load, replica) in self.loads.iter_mut().zip(&self.replicas) {
-                *load = replica.load();
-            }
-        }
-        self.policy.select(request.prompt.items(), &self.loads)
+        self.routers.decide(request, &self.replicas)
     }
 
     /// Sends a request where it was decided.
     pub(crate) fn place(&mut self, request: Request, decision: &Decision) -> Result<(), Rejection> {
+        self.routers.sent(&request, decision);
         self.replicas[decision.replica as usize].add_request(request)?;
         self.assignments[decision.replica as usize] += 1;
         Ok(())
     }
 
-    /// Whether the policy looks at loads at all.
-    pub(crate) fn reads_loads(&self) -> bool {
-        self.policy.reads_loads()
+    /// Up to when every replica must have gone before a decision at `now`; `None`: no further than
+    /// before the last one.
+    pub(crate) fn looks_at(&self, now: Time) -> Option<Time> {
+        self.routers.looks_at(now)
+    }
+
+    /// A replica's step has ended: what it finished is no longer in flight.
+    pub(crate) fn settle(&mut self, index: usize) {
+        self.routers.finished(index, self.replicas[index].finished());
     }
 
     /// One of its replicas.
@@ -117,7 +128,13 @@ impl Engine for Fleet {
 
     fn end_step(&mut self, device: usize) -> StepEnd {
         let replica = if self.devices == Devices::Shared { self.turn } else { device };
-        self.replicas[replica].end_step(0)
+        let end = self.replicas[replica].end_step(0);
+        self.settle(replica);
+        end
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.routers.refresh(now, &self.replicas);
     }
 
     fn replicas(&self) -> &[Replica] {

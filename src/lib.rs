@@ -15,7 +15,8 @@
 //! - [`policy`]: which replica gets a request, and why.
 //! - [`engine`]: one replica: continuous batching, preemption, and what computes a step.
 //! - [`cost`]: what a step costs in simulated time.
-//! - [`fleet`]: replicas and a policy behind the interface of one engine.
+//! - [`router`]: who decides, and on what it knows of the replicas.
+//! - [`fleet`]: replicas behind routers, with the interface of one engine.
 //! - [`sim`]: the event loop, the record of each request, the summary.
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
@@ -41,6 +42,7 @@ pub mod params;
 pub mod plot;
 pub mod policy;
 pub mod report;
+pub mod router;
 pub mod sim;
 pub mod trace;
 pub mod ui;

@@ -11,9 +11,10 @@ use warmroute::engine::sampling::Sampling;
 use warmroute::engine::{Backend, BlockUse, Limits, Modelled, Replica, ReplicaStats, Running};
 use warmroute::fleet::{Devices, Fleet};
 use warmroute::policy::{Decision, Policy, PolicyKind, PolicySettings, ReplicaLoad};
+use warmroute::router::Signal;
 use warmroute::sim::{self, Objectives, Recorder, Simulation, run_express};
 use warmroute::trace::{BlockIds, Prompt, RequestSpec, TenantName, Token, Trace};
-use warmroute::units::Time;
+use warmroute::units::{Span, Time};
 
 /// The modelled backend as one that is called for every token.
 struct EveryToken;
@@ -24,10 +25,11 @@ impl Backend for EveryToken {
     }
 }
 
-/// What a policy decided, and on which loads.
-type Decisions = Rc<RefCell<Vec<(Vec<ReplicaLoad>, Decision)>>>;
+/// Whose policy decided what, and on which loads.
+type Decisions = Rc<RefCell<Vec<(usize, Vec<ReplicaLoad>, Decision)>>>;
 
 struct Watched {
+    router: usize,
     policy: Box<dyn Policy>,
     seen: Decisions,
     /// Round-robin does not look at loads; its loads are compared all the same.
@@ -46,7 +48,7 @@ impl Policy for Watched {
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let decision = self.policy.select(prompt, replicas);
         let loads = if self.looks { replicas.to_vec() } else { Vec::new() };
-        self.seen.borrow_mut().push((loads, decision.clone()));
+        self.seen.borrow_mut().push((self.router, loads, decision.clone()));
         decision
     }
 }
@@ -61,14 +63,19 @@ struct Workload {
     policy: PolicyKind,
     settings: PolicySettings,
     looks: bool,
+    routers: usize,
+    signal: Signal,
 }
 
 impl Workload {
     fn fleet(&self, backend: fn() -> Box<dyn Backend>, seen: &Decisions) -> Fleet {
         let replica = |i| Replica::new(i, self.limits, backend()).with_prefill_chunk(self.chunk);
-        let policy =
-            Watched { policy: self.policy.build(&self.settings), seen: seen.clone(), looks: self.looks };
-        Fleet::new((0..self.replicas).map(replica).collect(), Box::new(policy), Devices::Separate)
+        let policy = |router| -> Box<dyn Policy> {
+            let policy = self.policy.build(&self.settings);
+            Box::new(Watched { router, policy, seen: seen.clone(), looks: self.looks })
+        };
+        let (policies, replicas) = ((0..self.routers).map(policy), (0..self.replicas).map(replica));
+        Fleet::behind(policies.collect(), replicas.collect(), Devices::Separate).with_signal(self.signal)
     }
 
     fn recorder(&self) -> Recorder {
@@ -116,7 +123,7 @@ impl Workload {
 #[derive(Debug, PartialEq)]
 struct End {
     json: String,
-    decisions: Vec<(Vec<ReplicaLoad>, Decision)>,
+    decisions: Vec<(usize, Vec<ReplicaLoad>, Decision)>,
     stats: Vec<ReplicaStats>,
     blocks: Vec<Vec<BlockUse>>,
     matched: Vec<Vec<usize>>,
@@ -151,8 +158,12 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
         let price = (grain(), grain(), grain(), grain(), grain(), grain());
         let policy =
             (0usize..4, prop_oneof![Just(0.0), Just(1.2), Just(2.0), Just(f64::INFINITY)], 1usize..20);
-        (prop::collection::vec(request, 1..30), 0u64..400, price, policy, any::<bool>()).prop_map(
-            move |(requests, spacing, price, (kind, max_imbalance, prefix_length), looks)| {
+        let routers = prop_oneof![Just(1usize), 1usize..5];
+        let period = prop_oneof![2 => Just(0u64), 1 => 1u64..8, 3 => 1u64..6000];
+        let sight = (any::<bool>(), routers, period, any::<bool>());
+        (prop::collection::vec(request, 1..30), 0u64..400, price, policy, sight).prop_map(
+            move |(requests, spacing, price, (kind, max_imbalance, prefix_length), sight)| {
+                let (looks, routers, period, own) = sight;
                 let mut at = 0;
                 let mut trace = Trace {
                     tenants: vec![TenantName::Number(4), TenantName::Text("b".into())],
@@ -193,6 +204,8 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
                     policy: PolicyKind::ALL[kind],
                     settings: PolicySettings { prefix_length, max_imbalance },
                     looks,
+                    routers,
+                    signal: Signal { period: Span(period), own },
                 }
             },
         )

@@ -22,6 +22,7 @@ pub use tinygpt::{SharedModel, TinyGptBackend};
 
 use crate::policy::Decision;
 use crate::trace::Token;
+use crate::units::Time;
 
 /// A request's index in its trace.
 pub type RequestId = u32;
@@ -151,6 +152,9 @@ pub trait Engine {
 
     /// Ends the step that runs on a device.
     fn end_step(&mut self, device: usize) -> StepEnd;
+
+    /// Shows whoever routes the loads as they stand, if a refresh of its signals is due until `now`.
+    fn refresh(&mut self, _now: Time) {}
 
     /// One step, from beginning to end, on the first device that has work; `None` where there is
     /// nothing to do.

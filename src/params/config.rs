@@ -7,8 +7,10 @@ use crate::engine::sampling::Sampling;
 use crate::fleet::Devices;
 use crate::model::ModelConfig;
 use crate::policy::{PolicyKind, PolicySettings};
+use crate::router::Signal;
 use crate::sim::Objectives;
 use crate::trace::generate::MultiTenant;
+use crate::units::Span;
 
 use super::{Blocks, Problem};
 
@@ -69,6 +71,9 @@ pub struct Config {
     pub policy: Vec<PolicyKind>,
     pub prefix_length: u32,
     pub max_imbalance: f64,
+    pub signal_period: f64,
+    pub signal_own: bool,
+    pub routers: u32,
     pub slo_ttft: f64,
     pub slo_itl: f64,
     pub backend: BackendKind,
@@ -106,6 +111,10 @@ impl Default for Config {
             policy: PolicyKind::RACE.to_vec(),
             prefix_length: 64,
             max_imbalance: 2.0,
+            signal_period: 0.0,
+            // The bare delay: what it costs is what one wants to see first.
+            signal_own: false,
+            routers: 1,
             slo_ttft: 1.0,
             slo_itl: 0.05,
             backend: BackendKind::TinyGpt,
@@ -225,6 +234,13 @@ impl Config {
     /// What the policies are tuned by.
     pub fn policy_settings(&self) -> PolicySettings {
         PolicySettings { prefix_length: self.prefix_length as usize, max_imbalance: self.max_imbalance }
+    }
+
+    /// How late routers see loads.
+    pub fn signal(&self) -> Signal {
+        // The parameter's range is well within the clock.
+        let period = Span::from_seconds(self.signal_period).unwrap_or(Span::ZERO);
+        Signal { period, own: self.signal_own }
     }
 
     /// What counts as good.

@@ -253,6 +253,28 @@ pub static PARAMS: [Param; 32] = [
         "prefix-affinity leaves a preferred replica whose load is above this many times the mean; inf: never."
     ),
     param!(
+        Policy,
+        signal_period,
+        "Load signal every",
+        "s",
+        real(0.0, 30.0),
+        F64,
+        "How often routers get to see loads: they decide on those of the latest refresh, at multiples of this time; 0: on those of the moment."
+    ),
+    choice!(Policy, signal_own, "Own requests since", "Whether a router adds what it sent itself since that refresh to what it sees.", [
+        false => "off", "only the refresh counts, as for metrics that are scraped";
+        true => "on", "prompt and budget of each, as vLLM's data-parallel client does with its counts";
+    ]),
+    param!(
+        Policy,
+        routers,
+        "Routers",
+        "routers",
+        integer(1, 64),
+        U32,
+        "How many routers decide, in turn. One sees the replicas; of several each has a policy of its own and sees only its own requests in flight, with their whole budgets."
+    ),
+    param!(
         Objectives,
         slo_ttft,
         "TTFT objective",

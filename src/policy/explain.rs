@@ -2,9 +2,28 @@
 //! [`Decision`] and nothing else, so it cannot tell another story than the policy acted on.
 
 use super::{Decision, PolicyKind, Reason};
+use crate::units::Time;
 
-/// Why a request went where it went, in one or two sentences.
+/// Why a request went where it went, in a few sentences.
 pub fn explain(policy: PolicyKind, decision: &Decision) -> String {
+    view(decision) + &reason(policy, decision)
+}
+
+/// Who decided and on how old a view, where that needs saying.
+fn view(decision: &Decision) -> String {
+    let mut text = String::new();
+    if let Some(router) = decision.view.router {
+        text += &format!("Router {router} decided");
+        text += if decision.loads.is_empty() { ". " } else { ", which knows only its own requests. " };
+    }
+    if let Some(at) = decision.view.refreshed {
+        let since = if decision.view.own { ", with what it sent since" } else { "" };
+        text += &format!("Loads are as they were shown at {}{since}. ", Time(at));
+    }
+    text
+}
+
+fn reason(policy: PolicyKind, decision: &Decision) -> String {
     let to = decision.replica;
     match decision.reason {
         Reason::NextInTurn => {
@@ -118,7 +137,7 @@ pub fn grouped(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{PolicySettings, ReplicaLoad};
+    use crate::policy::{PolicySettings, ReplicaLoad, View};
 
     fn said(kind: PolicyKind, tokens: &[u64], settings: PolicySettings) -> String {
         let loads: Vec<ReplicaLoad> = tokens
@@ -167,6 +186,24 @@ mod tests {
         let unguarded = PolicySettings { max_imbalance: f64::INFINITY, ..settings };
         let text = said(PolicyKind::PrefixAffinity, &[0, 0, 0, 9000], unguarded);
         assert!(text.contains("no guard") && text.contains("9,000"), "{text}");
+    }
+
+    #[test]
+    fn who_decided_and_on_what_is_said() {
+        let loads = [ReplicaLoad::default(); 2];
+        let mut decision = PolicyKind::LeastTokens.build(&PolicySettings::default()).select(&[1], &loads);
+        decision.view = View { router: Some(3), refreshed: Some(2_500_000_000_000), own: true };
+        let text = explain(PolicyKind::LeastTokens, &decision);
+        assert!(
+            text.starts_with(
+                "Router 3 decided, which knows only its own requests. Loads are as they were shown at 2.500 s, with what it sent since. All 2"
+            ),
+            "{text}"
+        );
+        let mut decision = PolicyKind::RoundRobin.build(&PolicySettings::default()).select(&[1], &loads);
+        decision.view = View { router: Some(0), ..View::default() };
+        let text = explain(PolicyKind::RoundRobin, &decision);
+        assert!(text.starts_with("Router 0 decided. It was replica 0's turn."), "{text}");
     }
 
     #[test]

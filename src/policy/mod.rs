@@ -61,6 +61,31 @@ pub struct Decision {
     /// How many candidates had the same best load, this one included (1: no tie; 0: load played no
     /// part).
     pub tied: u32,
+    /// Through whose eyes, and as of when. Whoever asked the policy fills it in.
+    #[serde(default, skip_serializing_if = "View::is_plain")]
+    pub view: View,
+}
+
+/// Who made a decision and how old its loads were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// The router that decided, where there are several: its loads are its own requests'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<u32>,
+    /// The refresh that its loads come from, in picoseconds since the start; `None`: the decision's
+    /// own moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refreshed: Option<u64>,
+    /// Whether what the router itself sent since then is added to them.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub own: bool,
+}
+
+impl View {
+    /// Whether one router saw the replicas as they were.
+    fn is_plain(&self) -> bool {
+        *self == View::default()
+    }
 }
 
 /// A routing rule. It may keep state; it never looks at a clock and draws no random numbers that
@@ -185,5 +210,6 @@ fn least_loaded(loads: Vec<u64>) -> Decision {
         preferred: None,
         guard_limit: None,
         tied,
+        view: View::default(),
     }
 }

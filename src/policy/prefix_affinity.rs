@@ -1,7 +1,7 @@
 //! `prefix-affinity`: every prompt prefix has a replica of its own, and a guard against the prefix
 //! that is too popular for one.
 
-use super::{Decision, Policy, Reason, ReplicaLoad, least, mean};
+use super::{Decision, Policy, Reason, ReplicaLoad, View, least, mean};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that its first tokens hash to, unless that replica's load is over
@@ -32,7 +32,16 @@ impl Policy for PrefixAffinity {
         } else {
             (preferred, Reason::Preferred, 0)
         };
-        Decision { replica, reason, loads, mean: Some(mean), preferred: Some(preferred), guard_limit, tied }
+        Decision {
+            replica,
+            reason,
+            loads,
+            mean: Some(mean),
+            preferred: Some(preferred),
+            guard_limit,
+            tied,
+            view: View::default(),
+        }
     }
 }
 

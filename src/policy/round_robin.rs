@@ -1,6 +1,6 @@
 //! `round-robin`: each replica in turn, the default of every load balancer.
 
-use super::{Decision, Policy, Reason, ReplicaLoad};
+use super::{Decision, Policy, Reason, ReplicaLoad, View};
 use crate::trace::Token;
 
 /// Balances counts of requests, and nothing else.
@@ -29,6 +29,7 @@ impl Policy for RoundRobin {
             preferred: None,
             guard_limit: None,
             tied: 0,
+            view: View::default(),
         }
     }
 }

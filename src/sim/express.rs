@@ -1,11 +1,11 @@
 //! The event loop from event to event: the same run as [`Simulation`](super::Simulation)'s, without a
 //! token being counted that nobody asks for.
 //!
-//! Replicas with devices of their own meet only where a router looks at them. So each is taken from
-//! one arrival that concerns it to the next by itself, and from one step in which anything but
-//! decoding happens to the next at once: in between a step's price lies on a line
-//! ([`Line`]), and what a router reads (waiting, running, outstanding tokens) follows from how many
-//! steps have ended.
+//! Replicas with devices of their own meet only where a router looks at them: at an arrival, or at a
+//! refresh of what it is shown. So each is taken from one such moment that concerns it to the next by
+//! itself, and from one step in which anything but decoding happens to the next at once: in between a
+//! step's price lies on a line ([`Line`]), and what a router reads (waiting, running, outstanding
+//! tokens) follows from how many steps have ended.
 
 use super::gaps::Run;
 use super::{Recorder, TooLong, arrival, request};
@@ -40,21 +40,22 @@ pub fn run_express(
             recorder.rejected(now.0, &arrival, rejection);
             continue;
         }
-        if fleet.reads_loads() {
+        if let Some(seen) = fleet.looks_at(now) {
             for (index, lane) in lanes.iter_mut().enumerate() {
-                lane.go(fleet.replica_mut(index), now, price, recorder)?;
+                lane.go(fleet, index, seen, price, recorder)?;
             }
+            fleet.refresh(seen);
         }
         let decision = fleet.decide(&request);
         let index = decision.replica as usize;
         let lane = &mut lanes[index];
-        lane.go(fleet.replica_mut(index), now, price, recorder)?;
+        lane.go(fleet, index, now, price, recorder)?;
         lane.interrupt(fleet.replica_mut(index), now);
         fleet.place(request, &decision).expect("it was checked against the limits of all replicas");
         recorder.routed(now.0, &arrival, decision.replica);
     }
     for (index, lane) in lanes.iter_mut().enumerate() {
-        lane.go(fleet.replica_mut(index), Time(u64::MAX), price, recorder)?;
+        lane.go(fleet, index, Time(u64::MAX), price, recorder)?;
     }
     // Whoever is ready at the clock's last instant has no time left.
     if fleet.has_work() { Err(TooLong) } else { Ok(()) }
@@ -88,12 +89,14 @@ impl Lane {
     /// and every step that begins before.
     fn go(
         &mut self,
-        replica: &mut Replica,
+        fleet: &mut Fleet,
+        index: usize,
         now: Time,
         price: &impl Price,
         recorder: &mut Recorder,
     ) -> Result<(), TooLong> {
         loop {
+            let replica = fleet.replica_mut(index);
             let Some(stretch) = &mut self.stretch else {
                 if self.ready >= now || !replica.has_work() {
                     return Ok(());
@@ -110,6 +113,7 @@ impl Lane {
                 continue;
             }
             stretch.finish(replica, recorder);
+            fleet.settle(index);
             self.ready = stretch.end;
             self.stretch = None;
         }

@@ -1,7 +1,7 @@
 //! The event loop: arrivals, steps and a clock make a run; [`Recorder`] counts what it was worth.
 //!
-//! Order at one instant: ends of steps by device, arrivals in trace order, starts of steps by
-//! device. A running step is not interrupted; what arrives meanwhile is routed on the state of
+//! Order at one instant: ends of steps by device, refreshes of load signals, arrivals in trace order,
+//! starts of steps by device. A running step is not interrupted; what arrives meanwhile is routed on the state of
 //! that moment.
 
 mod clock;
@@ -90,6 +90,10 @@ impl<'t, E: Engine> Simulation<'t, E> {
         let arrival = self.trace.requests.get(self.next_arrival).map(|r| r.arrival);
         let end = self.busy.iter().flatten().min().copied();
         let Some(now) = [arrival, end].into_iter().flatten().min() else { return Ok(false) };
+        // What was due since the last instant shows how that one left things.
+        if let Some(before) = now.0.checked_sub(1) {
+            self.engine.refresh(Time(before));
+        }
         for device in 0..self.busy.len() {
             if self.busy[device] == Some(now) {
                 self.busy[device] = None;
@@ -98,6 +102,7 @@ impl<'t, E: Engine> Simulation<'t, E> {
                 observe(Event { at: now.0, what: What::StepEnded { end, blocks } });
             }
         }
+        self.engine.refresh(now);
         while self.trace.requests.get(self.next_arrival).is_some_and(|r| r.arrival == now) {
             observe(Event { at: now.0, what: self.arrive() });
         }

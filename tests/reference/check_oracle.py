@@ -5,7 +5,7 @@
 
 Small alphabets and shared prefixes, pools as small as is legal or smaller, blocks of 1 to 16 tokens,
 arrivals at one instant, answers that later prompts repeat, requests that can never be served, steps
-that cost nothing, objectives that are met exactly. A workload is its seed's.
+that cost nothing, objectives that are met exactly, loads that are seen late or in part. A workload is its seed's.
 """
 import argparse
 import json
@@ -18,7 +18,8 @@ import tempfile
 from dataclasses import replace
 
 sys.dont_write_bytecode = True  # the repository is not the place for it
-from oracle import CHAPTER_CPU, PICOS, POLICIES, POSITIONS, Params, ceil_div, simulate  # noqa: E402
+from figures import PICOS  # noqa: E402
+from oracle import CHAPTER_CPU, POLICIES, POSITIONS, Params, ceil_div, simulate  # noqa: E402
 
 
 def workload(seed):
@@ -62,8 +63,16 @@ def workload(seed):
         prefill_chunk=pick([0, 0, 1, size, 3 * size + 1]),
         devices=pick(["shared", "separate"]), prefix_length=pick([1, size, 64]),
         max_imbalance=pick([0.0, 1.0, 1.5, 2.0, math.inf]), cost=cost,
+        **sight(rng, step),
         slo_ttft=rng.randint(1, 20) * step / PICOS, slo_itl=rng.randint(1, 4) * step / PICOS)
     return params, [json.dumps(row) for row in rows]
+
+
+def sight(rng, step):
+    """What routers see: mostly all there is, else late, or several that see their own, or both."""
+    period = rng.choice([0, 0, 0, rng.uniform(0.1, 2), 1, rng.uniform(1, 40)]) * step
+    return {"signal_period": min(30, round(max(1, period)) / PICOS if period else 0.0),
+            "signal_own": rng.choice(["off", "on"]), "routers": rng.choice([1, 1, 1, 2, 3, 9])}
 
 
 def by_ids(params, lines, rng):

@@ -18,10 +18,10 @@ import argparse
 import json
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
+
+from figures import PICOS, summary
 
 POSITIONS = 2048
-PICOS = 10**12
 POLICIES = ("round-robin", "least-requests", "least-tokens", "prefix-affinity")
 CHAPTER_CPU = (4_100_000_000, 286_000_000, 36_000, 1_700_000_000, 2_700_000_000, 5_400_000)
 
@@ -39,6 +39,9 @@ class Params:
     trace_block: int = 0  # tokens that a hash id stands for; 0: a trace with tokens
     prefix_length: int = 64
     max_imbalance: float = 2.0
+    signal_period: float = 0.0  # seconds between two looks at the loads; 0: one for each decision
+    signal_own: str = "off"  # does a router add what it sent since the last look?
+    routers: int = 1
     slo_ttft: float = 1.0
     slo_itl: float = 0.05
     cost: tuple = CHAPTER_CPU  # prefill base, per token, per pair; decode base, per token, per pair
@@ -60,6 +63,7 @@ class Request:
     due: int = 0  # tokens that must be computed before its next one is out
     lost: int = None  # the most tokens that were computed when it was preempted
     times: list = field(default_factory=list)  # when each generated token was seen
+    replica: int = None  # where it was sent
 
     @property
     def outstanding(self):
@@ -261,13 +265,41 @@ class Replica:
                 self.release_all(request)
 
 
-def select(policy, params, turn, request, replicas):
-    n = len(replicas)
-    loads = [r.outstanding() for r in replicas]
+class Router:
+    """Decides for its share of the requests. A load is (requests, tokens)."""
+
+    def __init__(self, params, policy):
+        self.p, self.policy = params, policy
+        self.sent = []  # the requests that it routed
+        self.shown = [(0, 0)] * params.replicas  # at the last look
+        self.since = []  # the requests that it routed after that
+
+    def look(self, replicas):
+        def load(i, replica):
+            if self.p.routers == 1:
+                return len(replica.waiting) + len(replica.running), replica.outstanding()
+            # The others' requests are not seen, nor how far its own are before they are done.
+            own = [r for r in self.sent if r.replica == i and len(r.times) < r.max_tokens]
+            return len(own), sum(len(r.prompt) + r.max_tokens for r in own)
+        self.shown = [load(i, replica) for i, replica in enumerate(replicas)]
+        self.since = []
+
+    def route(self, request):
+        loads = list(self.shown)
+        for r in self.since if self.p.signal_own == "on" else []:
+            count, tokens = loads[r.replica]
+            loads[r.replica] = count + 1, tokens + len(r.prompt) + r.max_tokens
+        request.replica = select(self.policy, self.p, len(self.sent), request, loads)
+        self.sent.append(request)
+        self.since.append(request)
+        return request.replica
+
+
+def select(policy, params, turn, request, loads):
+    n = len(loads)
     if policy == "round-robin":
         return turn % n
-    if policy == "least-requests":
-        loads = [len(r.waiting) + len(r.running) for r in replicas]
+    loads = [count if policy == "least-requests" else tokens for count, tokens in loads]
     if policy == "prefix-affinity":
         items, tokens_each = request.hashed
         preferred = hash(items[:ceil_div(params.prefix_length, tokens_each)]) % n
@@ -286,8 +318,10 @@ def can_serve(request, p):
 def simulate(lines, p, policy):
     requests = read_trace(lines, p.trace_block)
     replicas = [Replica(p) for _ in range(p.replicas)]
+    routers = [Router(p, policy) for _ in range(p.routers)]
     ends = [None] * p.replicas  # of the steps under way
-    last, turn, arrived = -1, 0, 0
+    period = round(p.signal_period * PICOS)
+    last, turn, arrived, refresh = -1, 0, 0, 0
     rejected, assignments, tokens = [], [0] * p.replicas, [0] * p.replicas
     while True:
         pending = [t for t in ends if t is not None]
@@ -295,16 +329,23 @@ def simulate(lines, p, policy):
             pending.append(requests[arrived].arrival)
         if not pending:
             break
-        now = min(pending)
+        now = min(pending + [refresh] if period else pending)
         for i, replica in enumerate(replicas):
             if ends[i] == now:
                 ends[i] = None
                 replica.end_step(now)
+        if period and now == refresh:
+            for router in routers:
+                router.look(replicas)
+            refresh += period
         while arrived < len(requests) and requests[arrived].arrival == now:
             request = requests[arrived]
             if can_serve(request, p):
-                i = select(policy, p, turn, request, replicas)
+                router = routers[turn % p.routers]
                 turn += 1
+                if not period:
+                    router.look(replicas)
+                i = router.route(request)
                 assignments[i] += 1
                 tokens[i] += len(request.prompt) + request.max_tokens
                 replicas[i].waiting.append(request)
@@ -317,75 +358,6 @@ def simulate(lines, p, policy):
                 ends[i] = now + replicas[i].start_step()
                 last = i
     return summary(requests, rejected, replicas, assignments, tokens, p)
-
-
-# Figures
-
-
-def quantiles(values):
-    """p50, p95 and p99 in seconds of times in picoseconds, by linear interpolation at p·(n − 1)."""
-    values, result = sorted(values), {}
-    for percent in (50, 95, 99):
-        rank = Fraction(percent, 100) * (len(values) - 1)
-        low = math.floor(rank)
-        value = values and values[low] + (rank - low) * (values[min(low + 1, len(values) - 1)] - values[low])
-        result[f"p{percent}"] = float(value / PICOS) if values else None
-    return result
-
-
-def ttft(request):
-    return Fraction(request.times[0] - request.arrival)
-
-
-def itl(request):
-    n = len(request.times)
-    return Fraction(request.times[-1] - request.times[0], n - 1) if n > 1 else None
-
-
-def ratio(a, b):
-    return float(Fraction(a) / Fraction(b)) if b else None
-
-
-def is_good(request, p):
-    within = itl(request) is None or itl(request) <= round(p.slo_itl * PICOS)
-    return within and ttft(request) <= round(p.slo_ttft * PICOS)
-
-
-def figures(requests, p):
-    """What is said of all requests and of each tenant's."""
-    done = [r for r in requests if r.times]
-    return {"completed": len(done), "rejected": len(requests) - len(done),
-            "good": sum(is_good(r, p) for r in done),
-            "ttft": quantiles(map(ttft, done)),
-            "itl": quantiles(itl(r) for r in done if itl(r) is not None),
-            "reuse": ratio(sum(r.cached for r in done), sum(len(r.prompt) for r in done))}
-
-
-def summary(requests, rejected, replicas, assignments, tokens, p):
-    done = [r for r in requests if r.times]
-    assert all(len(r.times) == r.max_tokens for r in done), "what is admitted is finished"
-    span = Fraction(max((r.times[-1] for r in done), default=0), PICOS)
-    output = sum(len(r.times) for r in done)
-    result = figures(requests, p)
-    result.update(
-        arrived=len(requests), span=float(span), output_tokens=output,
-        token_gap=quantiles(Fraction(b - a) for r in done for a, b in zip(r.times, r.times[1:])),
-        output_tokens_per_second=ratio(output, span),
-        requests_per_second=ratio(len(done), span),
-        goodput_per_second=ratio(result["good"], span),
-        goodput_fraction=ratio(result["good"], len(requests)),
-        prompt_tokens=sum(len(r.prompt) for r in done), cached_tokens=sum(r.cached for r in done),
-        assignments=assignments,
-        imbalance=ratio(max(assignments) * p.replicas, sum(assignments)),
-        token_imbalance=ratio(max(tokens) * p.replicas, sum(tokens)),
-        preemptions=sum(r.preemptions for r in replicas),
-        recomputed_tokens=sum(r.recomputed for r in replicas),
-        evictions=sum(r.evictions for r in replicas),
-        peak_kv_utilisation=max(r.peak for r in replicas) / p.blocks,
-        rejections=rejected,
-        tenants={str(name): figures([r for r in requests if r.tenant == name], p)
-                 for name in {r.tenant for r in requests}})
-    return result
 
 
 def main():

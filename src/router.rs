@@ -1,0 +1,188 @@
+//! Routers: who decides, and on what it knows. One router sees the replicas themselves; of several,
+//! each knows only what it sent. Either may see it late.
+//!
+//! **Whose turn.** Requests that can be served are dealt to the routers in turn, in the order in which
+//! they arrive; one that is refused takes no router's turn. Each router has a policy of its own, with
+//! the policy's state (round-robin's counter).
+//!
+//! **What is seen.** One router sees each replica's queue, batch and outstanding tokens. One of several
+//! sees its own requests alone: prompt and whole budget from the dispatch until the last token is out,
+//! since it is told of nothing in between. So do NVIDIA Dynamo's routers unless they are synchronised
+//! (`--router-replica-sync`, off by default): each balances the requests that it routed itself.
+//!
+//! **When.** With a [`Signal`] of some period, a decision is made on what was to be seen at the latest
+//! refresh: at a multiple of the period (0 included), after the steps that end at that instant and
+//! before anybody arrives there. The Gateway API's endpoint picker, which decides for llm-d, reads its
+//! replicas' metrics every 50 ms (`--refresh-metrics-interval`) and leaves them as they are in between;
+//! vLLM's data-parallel client has its engines' counts every 100 ms and adds what it sends meanwhile
+//! (`DPLBAsyncMPClient`, vllm/v1/engine/core_client.py): [`Signal::own`].
+
+use crate::engine::{Replica, Request, RequestId};
+use crate::policy::{Decision, Policy, ReplicaLoad, View};
+use crate::units::{Span, Time};
+
+/// How late a router sees loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signal {
+    /// The time between two refreshes; zero: nothing is late.
+    pub period: Span,
+    /// Whether a router adds what it sent since the refresh: a waiting request with its prompt and
+    /// budget. It takes nothing off before the next refresh.
+    pub own: bool,
+}
+
+/// One that decides.
+struct Router {
+    policy: Box<dyn Policy>,
+    /// Its own requests in flight on each replica; empty where there is one router, which sees
+    /// everybody's.
+    sent: Vec<ReplicaLoad>,
+    /// What its policy is shown. Kept from one refresh to the next, or so that a decision does not
+    /// allocate it.
+    shown: Vec<ReplicaLoad>,
+}
+
+/// A request that one of several routers sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    router: u32,
+    /// Prompt and budget.
+    tokens: u64,
+}
+
+/// All that decide for a fleet.
+pub(crate) struct Routers {
+    routers: Vec<Router>,
+    /// Whose turn it is.
+    turn: usize,
+    signal: Signal,
+    /// The latest refresh: what is shown was so then.
+    refreshed: Option<Time>,
+    /// By request; only where there are several routers.
+    requests: Vec<Sent>,
+}
+
+impl Routers {
+    /// Routers of these policies, one each and all of one kind, for so many replicas.
+    pub fn new(policies: Vec<Box<dyn Policy>>, replicas: usize) -> Routers {
+        assert!(!policies.is_empty(), "somebody decides");
+        let own = if policies.len() > 1 { replicas } else { 0 };
+        let router = |policy| Router {
+            policy,
+            sent: vec![ReplicaLoad::default(); own],
+            shown: vec![ReplicaLoad::default(); replicas],
+        };
+        Routers {
+            routers: policies.into_iter().map(router).collect(),
+            turn: 0,
+            signal: Signal::default(),
+            refreshed: None,
+            requests: Vec::new(),
+        }
+    }
+
+    /// The same with loads that are seen late.
+    pub fn with_signal(self, signal: Signal) -> Routers {
+        Routers { signal, ..self }
+    }
+
+    /// Whether loads are looked at.
+    pub fn read_loads(&self) -> bool {
+        self.routers[0].policy.reads_loads()
+    }
+
+    /// When the replicas must have been looked at for a decision at `now`; `None` where nothing that
+    /// has happened since the last look will be seen.
+    pub fn looks_at(&self, now: Time) -> Option<Time> {
+        if !self.read_loads() {
+            return None;
+        }
+        match self.latest(now) {
+            None => Some(now),
+            latest => latest.filter(|_| self.refreshed < latest),
+        }
+    }
+
+    /// The latest refresh until `now`; `None` where nothing is late.
+    fn latest(&self, now: Time) -> Option<Time> {
+        now.0.checked_rem(self.signal.period.0).map(|since| Time(now.0 - since))
+    }
+
+    /// Shows what stands now, if a refresh is due until `now` that has not been made.
+    pub fn refresh(&mut self, now: Time, replicas: &[Replica]) {
+        if self.signal.period > Span::ZERO && self.looks_at(now).is_some() {
+            self.refreshed = self.latest(now);
+            self.routers.iter_mut().for_each(|router| router.look(replicas));
+        }
+    }
+
+    /// Lets the router whose turn it is choose a replica.
+    pub fn decide(&mut self, request: &Request, replicas: &[Replica]) -> Decision {
+        let several = self.routers.len() > 1;
+        let router = &mut self.routers[self.turn];
+        if self.signal.period == Span::ZERO && router.policy.reads_loads() {
+            router.look(replicas);
+        }
+        let mut decision = router.policy.select(request.prompt.items(), &router.shown);
+        decision.view = View {
+            router: several.then_some(self.turn as u32),
+            refreshed: self.refreshed.map(|time| time.0),
+            own: self.refreshed.is_some() && self.signal.own,
+        };
+        self.turn = (self.turn + 1) % self.routers.len();
+        decision
+    }
+
+    /// The request goes where it was decided.
+    pub fn sent(&mut self, request: &Request, decision: &Decision) {
+        let (index, replica) = (decision.view.router.unwrap_or(0), decision.replica as usize);
+        let tokens = request.prompt.len() as u64 + request.max_tokens;
+        let (several, router) = (self.routers.len() > 1, &mut self.routers[index as usize]);
+        if self.signal.own && self.signal.period > Span::ZERO {
+            router.shown[replica].add(tokens);
+        }
+        if several {
+            router.sent[replica].add(tokens);
+            let id = request.id as usize;
+            self.requests.resize(self.requests.len().max(id + 1), Sent::default());
+            self.requests[id] = Sent { router: index, tokens };
+        }
+    }
+
+    /// A replica finished these requests.
+    pub fn finished(&mut self, replica: usize, requests: &[RequestId]) {
+        if self.routers.len() > 1 {
+            for &request in requests {
+                let Sent { router, tokens } = self.requests[request as usize];
+                self.routers[router as usize].sent[replica].remove(tokens);
+            }
+        }
+    }
+}
+
+impl Router {
+    /// Takes in what there is to be seen now.
+    fn look(&mut self, replicas: &[Replica]) {
+        if self.sent.is_empty() {
+            for (shown, replica) in self.shown.iter_mut().zip(replicas) {
+                *shown = replica.load();
+            }
+        } else {
+            self.shown.copy_from_slice(&self.sent);
+        }
+    }
+}
+
+impl ReplicaLoad {
+    /// One request more, of which no more is known than that it was sent.
+    fn add(&mut self, tokens: u64) {
+        self.waiting += 1;
+        self.outstanding_tokens += tokens;
+    }
+
+    /// One of those less.
+    fn remove(&mut self, tokens: u64) {
+        self.waiting -= 1;
+        self.outstanding_tokens -= tokens;
+    }
+}
