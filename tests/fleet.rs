@@ -6,7 +6,7 @@ use warmroute::engine::Engine;
 use warmroute::experiment::Experiment;
 use warmroute::fleet::Devices;
 use warmroute::params::{BackendKind, Blocks, Config};
-use warmroute::policy::PolicyKind;
+use warmroute::policy::{PolicyKind, View};
 use warmroute::sim::{Event, Modelled, Record, Simulation, Summary, What};
 
 fn modelled(config: Config) -> Experiment {
@@ -101,6 +101,64 @@ fn what_can_never_be_served_takes_no_turn() {
     assert_eq!(summary.goodput_fraction, Some(2.0 / 5.0), "rejected requests count as not good");
     let why: Vec<&str> = summary.rejections.iter().map(|r| r.message.as_str()).collect();
     assert!(why[0].contains("empty") && why[1].contains("max_tokens") && why[2].contains("2048 positions"));
+}
+
+/// Where each request went and what the decision says of who made it, on a fleet that no step delays:
+/// everything arrives in the first 90 ms, before anything is finished.
+fn routed(policy: PolicyKind, config: Config) -> Vec<(u32, View)> {
+    let lines: String = (0..8)
+        .map(|i| {
+            format!(
+                "{{\"arrival\": {}, \"prompt\": \"abcd\", \"max_tokens\": 900}}\n",
+                f64::from(i + 1) / 100.0
+            )
+        })
+        .collect();
+    let refused = "{\"arrival\": 0.035, \"prompt\": \"\", \"max_tokens\": 2}\n";
+    let trace = warmroute::trace::import::read_json_lines(&(lines + refused), 260).expect("a good trace");
+    let config = Config { backend: BackendKind::Modelled, devices: Devices::Separate, replicas: 2, ..config };
+    let experiment = Experiment::with_trace(config, trace, None);
+    let mut went = Vec::new();
+    let observe = |event: Event| {
+        if let What::Routed { replica, decision: Some(decision), .. } = event.what {
+            went.push((replica, decision.view));
+        }
+    };
+    experiment.simulation(policy, experiment.modelled_clock()).run(observe).expect("it fits the clock");
+    went
+}
+
+fn replicas(went: &[(u32, View)]) -> Vec<u32> {
+    went.iter().map(|(replica, _)| *replica).collect()
+}
+
+#[test]
+fn several_routers_take_turns_and_know_only_what_they_sent() {
+    let config = |routers| Config { routers, ..Config::default() };
+    let went = routed(PolicyKind::RoundRobin, config(2));
+    let routers: Vec<_> = went.iter().map(|(_, view)| view.router).collect();
+    assert_eq!(routers, [0, 1, 0, 1, 0, 1, 0, 1].map(Some), "a refused request takes no router's turn");
+    assert_eq!(replicas(&went), [0, 0, 1, 1, 0, 0, 1, 1], "each has a counter of its own");
+    // Each of eight has sent nothing before, and takes the lowest number of a tie.
+    assert_eq!(replicas(&routed(PolicyKind::LeastTokens, config(8))), [0; 8]);
+    assert_eq!(replicas(&routed(PolicyKind::LeastRequests, config(4))), [0, 0, 0, 0, 1, 1, 1, 1]);
+    assert_eq!(routed(PolicyKind::LeastTokens, config(1)), {
+        [0, 1, 0, 1, 0, 1, 0, 1].map(|replica| (replica, View::default()))
+    });
+}
+
+#[test]
+fn what_is_seen_late_is_what_was_there_at_the_refresh() {
+    let config = |signal_period, signal_own| Config { signal_period, signal_own, ..Config::default() };
+    // Refreshes at 0 and 50 ms: the second shows four requests on replica 0, before the fifth arrives.
+    let went = routed(PolicyKind::LeastRequests, config(0.05, false));
+    assert_eq!(replicas(&went), [0, 0, 0, 0, 1, 1, 1, 1]);
+    let refreshed: Vec<_> = went.iter().map(|(_, view)| view.refreshed.expect("it is late")).collect();
+    assert_eq!(refreshed, [[0; 4], [50_000_000_000; 4]].concat());
+    assert_eq!(replicas(&routed(PolicyKind::LeastRequests, config(30.0, false))), [0; 8]);
+    let went = routed(PolicyKind::LeastRequests, config(30.0, true));
+    assert_eq!(replicas(&went), [0, 1, 0, 1, 0, 1, 0, 1]);
+    assert!(went.iter().all(|(_, view)| view.own));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use warmroute::experiment::Experiment;
 use warmroute::fleet::Devices;
-use warmroute::params::{BackendKind, Config};
+use warmroute::params::{BackendKind, Blocks, Config};
 use warmroute::policy::PolicyKind;
 use warmroute::sim::{Recorder, What};
 
@@ -30,7 +30,7 @@ fn tight() -> Config {
         replicas: 2,
         output_min: 60,
         output_max: 90,
-        blocks: 38,
+        blocks: Blocks::Number(38),
         max_imbalance: 1.25,
         ..Config::default()
     }

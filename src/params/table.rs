@@ -47,7 +47,7 @@ macro_rules! choice {
 }
 
 /// Every parameter, in the order of controls and help.
-pub static PARAMS: [Param; 32] = [
+pub static PARAMS: [Param; 35] = [
     param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
     param!(
         Trace,
