@@ -55,14 +55,15 @@ fn a_fleet_of_one_is_its_bare_engine_byte_for_byte() {
     }
 }
 
-#[test]
-fn tensors_and_prices_make_the_same_run() {
+/// The same small runs, computed and only priced, in a pool so tight that requests are preempted.
+fn tensors_and_prices_agree(prefill_chunk: u32) {
     let config = Config {
         requests: 6,
         repeat: 1,
         output_max: 20,
         blocks: Blocks::Number(18),
         rate: 40.0,
+        prefill_chunk,
         ..Config::default()
     };
     let priced = modelled(config.clone());
@@ -70,6 +71,11 @@ fn tensors_and_prices_make_the_same_run() {
     for policy in PolicyKind::ALL {
         assert_eq!(summary(&priced, policy), summary(&computed, policy), "{policy:?}");
     }
+}
+
+#[test]
+fn tensors_and_prices_make_the_same_run() {
+    tensors_and_prices_agree(0);
 }
 
 #[test]
@@ -210,18 +216,5 @@ fn chunks_of_long_prompts_hold_up_the_others_less() {
 
 #[test]
 fn tensors_and_prices_make_the_same_run_in_chunks() {
-    let config = Config {
-        requests: 6,
-        repeat: 1,
-        output_max: 20,
-        blocks: Blocks::Number(18),
-        rate: 40.0,
-        prefill_chunk: 24,
-        ..Config::default()
-    };
-    let priced = modelled(config.clone());
-    let computed = Experiment::new(config);
-    for policy in PolicyKind::ALL {
-        assert_eq!(summary(&priced, policy), summary(&computed, policy), "{policy:?}");
-    }
+    tensors_and_prices_agree(24);
 }

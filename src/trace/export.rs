@@ -44,7 +44,10 @@ mod tests {
         assert_eq!(read.requests.len(), 24);
         for (a, b) in read.requests.iter().zip(&trace.requests) {
             assert_eq!((a.arrival, &a.prompt, a.max_tokens), (b.arrival, &b.prompt, b.max_tokens));
-            assert_eq!(read.tenants[a.tenant.unwrap() as usize], trace.tenants[b.tenant.unwrap() as usize]);
+            let name = |trace: &Trace, tenant: Option<u32>| {
+                trace.tenants[tenant.expect("a generated request has a tenant") as usize].clone()
+            };
+            assert_eq!(name(&read, a.tenant), name(&trace, b.tenant));
         }
     }
 }

@@ -15,20 +15,15 @@ pub fn place(row: usize, rows: usize, depth: usize) -> (usize, usize) {
     (first * depth + row - first, BLOCK_ROWS.min(rows - first))
 }
 
-/// Writes eight neighbouring columns, from `column` on, of a whole block: `out` is (depth, 4), `columns` one a row.
-#[inline(always)]
-pub(super) fn store_four(out: &mut [f32], column: usize, columns: [F32x8; BLOCK_ROWS]) {
-    let (eights, _) = out[column * BLOCK_ROWS..].as_chunks_mut::<8>();
-    for (out, pair) in eights.iter_mut().zip(F32x8::transpose(columns)) {
-        pair.store(out);
-    }
-}
-
-/// Writes eight neighbouring columns of a block of any height: `out` is (depth, R).
+/// Writes eight neighbouring columns, from `column` on, of a block: `out` is (depth, R), `columns` one a row.
 #[inline(always)]
 pub(super) fn store<const R: usize>(out: &mut [f32], column: usize, columns: [F32x8; R]) {
     if let Some(four) = columns.as_slice().as_array::<BLOCK_ROWS>() {
-        return store_four(out, column, *four);
+        let (eights, _) = out[column * BLOCK_ROWS..].as_chunks_mut::<8>();
+        for (out, pair) in eights.iter_mut().zip(F32x8::transpose(*four)) {
+            pair.store(out);
+        }
+        return;
     }
     for (r, columns) in columns.into_iter().enumerate() {
         let mut row = [0.0; 8];
