@@ -54,6 +54,11 @@ impl Fleet {
                 *load = replica.load();
             }
         }
+        if self.policy.reads_matches() {
+            for (load, replica) in self.loads.iter_mut().zip(&self.replicas) {
+                load.matched_blocks = replica.matched_blocks(&request.prompt) as u32;
+            }
+        }
         self.policy.select(request.prompt.items(), &self.loads)
     }
 
@@ -64,9 +69,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Whether the policy looks at loads at all.
+    /// Whether the policy looks at replicas at all.
     pub(crate) fn reads_loads(&self) -> bool {
-        self.policy.reads_loads()
+        self.policy.reads_loads() || self.policy.reads_matches()
     }
 
     /// One of its replicas.

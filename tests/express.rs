@@ -43,6 +43,10 @@ impl Policy for Watched {
         self.looks
     }
 
+    fn reads_matches(&self) -> bool {
+        self.policy.reads_matches()
+    }
+
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let decision = self.policy.select(prompt, replicas);
         let loads = if self.looks { replicas.to_vec() } else { Vec::new() };
@@ -149,8 +153,11 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
         let request = (prompt, prop_oneof![Just(0u64), 0u64..3, 0u64..40], 0u64..30, output, tenant);
         let grain = || prop_oneof![Just(0u64), Just(1), Just(7), 0u64..200];
         let price = (grain(), grain(), grain(), grain(), grain(), grain());
-        let policy =
-            (0usize..4, prop_oneof![Just(0.0), Just(1.2), Just(2.0), Just(f64::INFINITY)], 1usize..20);
+        let policy = (
+            0usize..PolicyKind::ALL.len(),
+            prop_oneof![Just(0.0), Just(1.2), Just(2.0), Just(f64::INFINITY)],
+            1usize..20,
+        );
         (prop::collection::vec(request, 1..30), 0u64..400, price, policy, any::<bool>()).prop_map(
             move |(requests, spacing, price, (kind, max_imbalance, prefix_length), looks)| {
                 let mut at = 0;
@@ -191,7 +198,11 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
                         decode: PiecePrice { base: d_base, per_token: d_token, per_pair: d_pair },
                     },
                     policy: PolicyKind::ALL[kind],
-                    settings: PolicySettings { prefix_length, max_imbalance },
+                    settings: PolicySettings {
+                        prefix_length,
+                        max_imbalance,
+                        longest_prefix_guard: max_imbalance,
+                    },
                     looks,
                 }
             },

@@ -65,6 +65,7 @@ pub struct Config {
     pub policy: Vec<PolicyKind>,
     pub prefix_length: u32,
     pub max_imbalance: f64,
+    pub longest_prefix_guard: f64,
     pub slo_ttft: f64,
     pub slo_itl: f64,
     pub backend: BackendKind,
@@ -99,6 +100,7 @@ impl Default for Config {
             policy: PolicyKind::RACE.to_vec(),
             prefix_length: 64,
             max_imbalance: 2.0,
+            longest_prefix_guard: f64::INFINITY,
             slo_ttft: 1.0,
             slo_itl: 0.05,
             backend: BackendKind::TinyGpt,
@@ -215,7 +217,11 @@ impl Config {
 
     /// What the policies are tuned by.
     pub fn policy_settings(&self) -> PolicySettings {
-        PolicySettings { prefix_length: self.prefix_length as usize, max_imbalance: self.max_imbalance }
+        PolicySettings {
+            prefix_length: self.prefix_length as usize,
+            max_imbalance: self.max_imbalance,
+            longest_prefix_guard: self.longest_prefix_guard,
+        }
     }
 
     /// What counts as good.
