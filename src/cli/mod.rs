@@ -1,4 +1,4 @@
-//! The native command line: `warmroute run`, `warmroute calibrate`, `warmroute cold-start`.
+//! The native command line: one file a command, `inputs` for what several of them read.
 //!
 //! Results go to standard output, everything else to standard error; wrong input is one line that
 //! says what, where and what would be right, and exit code 2.
@@ -9,8 +9,11 @@ use std::process::ExitCode;
 
 mod calibrate;
 mod cold_start;
+mod equivalents;
 mod help;
+mod inputs;
 mod run;
+mod sweep;
 
 /// Wrong input, in one line.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 3] = ["run", "calibrate", "cold-start"];
+const COMMANDS: [&str; 6] = ["run", "sweep", "merge", "equivalents", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -52,6 +55,9 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "sweep" => sweep::main(rest),
+        "merge" => sweep::merge(rest),
+        "equivalents" => equivalents::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

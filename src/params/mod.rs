@@ -12,7 +12,7 @@ mod query;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, Preset};
-pub use query::{from_pairs, from_query, pairs, to_query};
+pub use query::{from_pairs, from_query, from_settings, pairs, to_query};
 pub use table::PARAMS;
 
 use crate::cost::Cost;
