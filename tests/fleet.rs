@@ -105,7 +105,7 @@ fn separate_devices_leave_the_idle_idle_and_are_never_slower() {
     for policy in PolicyKind::ALL {
         let ttft = |e| summary(e, policy).ttft.p50.expect("requests were finished");
         match policy {
-            // The prompts' first words are theirs alone, but not all: one replica serves them all.
+            // One replica serves them all; the others are idle whoever's processor it is.
             PolicyKind::LongestPrefix => assert_eq!(ttft(&separate), ttft(&shared)),
             _ => assert!(ttft(&separate) < ttft(&shared), "{policy:?}"),
         }

@@ -133,7 +133,9 @@ fn erlang_c(k: u32, load: f64) -> f64 {
 
 /// Whoever joins the least work left is served as from one queue. Outstanding tokens are that work but
 /// for what they count besides: each prompt's one token, and the first of each output, which costs no
-/// step of its own. So the difference from M/M/k is a matter of one token in a thousand.
+/// step of its own. So once in a while a choice between replicas
+/// whose ends are a token apart goes the other way, and the mean wait differs from one queue's on the
+/// same trace by less than a hundredth of a percent.
 #[test]
 fn least_tokens_on_one_token_prompts_is_nearly_m_m_k() {
     let output = Length::Exponential(TOKENS);
@@ -149,7 +151,7 @@ fn least_tokens_on_one_token_prompts_is_nearly_m_m_k() {
         let exact = mean(&one_queue(&trace, k)).0;
         let off = own / exact - 1.0;
         println!("M/M/{k}: {own:.4} s by least-tokens, {exact:.4} s from one queue ({:+.3} %)", 100.0 * off);
-        assert!(off.abs() < 0.005, "{:.3} % from one queue on the same trace", 100.0 * off);
+        assert!(off.abs() < 1e-4, "{:.3} % from one queue on the same trace", 100.0 * off);
         let turns = mean(&waits(&trace, k, PolicyKind::RoundRobin)).0;
         assert!(turns > 1.5 * own, "{turns} s in turn, {own} s by least tokens");
     }
