@@ -49,9 +49,9 @@ impl Experiment {
     }
 
     /// An experiment on a given trace.
-    pub fn with_trace(config: Config, trace: Trace, source: Option<String>) -> Experiment {
+    pub fn with_trace(config: Config, trace: impl Into<Arc<Trace>>, source: Option<String>) -> Experiment {
         let model = (config.backend == BackendKind::TinyGpt).then(random_model);
-        Experiment { config, trace: Arc::new(trace), source, model }
+        Experiment { config, trace: trace.into(), source, model }
     }
 
     /// One more than the highest token id that a trace may use on a backend.

@@ -75,6 +75,11 @@ impl Fleet {
         self.routers.looks_at(now)
     }
 
+    /// Whether a decision looks at what replicas have of the prompt at that moment.
+    pub(crate) fn reads_matches(&self) -> bool {
+        self.routers.read_matches()
+    }
+
     /// A replica's step has ended: what it finished is no longer in flight.
     pub(crate) fn settle(&mut self, index: usize) {
         self.routers.finished(index, self.replicas[index].finished());

@@ -22,6 +22,7 @@
 //! - [`experiment`]: a configuration made into runs.
 //! - [`chapter`]: the published run that the default price is fitted to, and how near it comes.
 //! - [`report`]: results as JSON and tables.
+//! - [`sweep`]: one or two parameters over their values × policies × seeds; replica-equivalents.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
 //! - `cli` (native only): the command line.
@@ -44,6 +45,7 @@ pub mod policy;
 pub mod report;
 pub mod router;
 pub mod sim;
+pub mod sweep;
 pub mod trace;
 pub mod ui;
 pub mod units;

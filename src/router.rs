@@ -16,6 +16,9 @@
 //! replicas' metrics every 50 ms (`--refresh-metrics-interval`) and leaves them as they are in between;
 //! vLLM's data-parallel client has its engines' counts every 100 ms and adds what it sends meanwhile
 //! (`DPLBAsyncMPClient`, vllm/v1/engine/core_client.py): [`Signal::own`].
+//!
+//! **Matches** (what each replica's cache has of a prompt) are never late, whoever asks: this is the bound for
+//! routers that are told of every block as it comes and goes.
 
 use crate::engine::{Replica, Request, RequestId};
 use crate::policy::{Decision, Policy, ReplicaLoad, View};
@@ -91,6 +94,11 @@ impl Routers {
         self.routers[0].policy.reads_loads()
     }
 
+    /// Whether it is looked at what replicas have of a prompt.
+    pub fn read_matches(&self) -> bool {
+        self.routers[0].policy.reads_matches()
+    }
+
     /// When the replicas must have been looked at for a decision at `now`; `None` where nothing that
     /// has happened since the last look will be seen.
     pub fn looks_at(&self, now: Time) -> Option<Time> {
@@ -122,6 +130,11 @@ impl Routers {
         let router = &mut self.routers[self.turn];
         if self.signal.period == Span::ZERO && router.policy.reads_loads() {
             router.look(replicas);
+        }
+        if router.policy.reads_matches() {
+            for (shown, replica) in router.shown.iter_mut().zip(replicas) {
+                shown.matched_blocks = replica.matched_blocks(&request.prompt) as u32;
+            }
         }
         let mut decision = router.policy.select(request.prompt.items(), &router.shown);
         decision.view = View {

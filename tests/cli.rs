@@ -34,7 +34,7 @@ fn json_has_one_object_a_policy_with_every_field() {
         json(&["run", "--backend", "modelled", "--json", "--policy", "all", "--max-imbalance", "inf"]);
     let names: Vec<&str> =
         reports.as_array().expect("an array").iter().map(|r| r["policy"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["round-robin", "least-requests", "least-tokens", "prefix-affinity"]);
+    assert_eq!(names, ["round-robin", "least-requests", "least-tokens", "prefix-affinity", "longest-prefix"]);
     let report = &reports[3];
     for field in [
         "completed",

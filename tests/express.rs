@@ -45,6 +45,10 @@ impl Policy for Watched {
         self.looks
     }
 
+    fn reads_matches(&self) -> bool {
+        self.policy.reads_matches()
+    }
+
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let decision = self.policy.select(prompt, replicas);
         let loads = if self.looks { replicas.to_vec() } else { Vec::new() };
@@ -156,8 +160,11 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
         let request = (prompt, prop_oneof![Just(0u64), 0u64..3, 0u64..40], 0u64..30, output, tenant);
         let grain = || prop_oneof![Just(0u64), Just(1), Just(7), 0u64..200];
         let price = (grain(), grain(), grain(), grain(), grain(), grain());
-        let policy =
-            (0usize..4, prop_oneof![Just(0.0), Just(1.2), Just(2.0), Just(f64::INFINITY)], 1usize..20);
+        let policy = (
+            0usize..PolicyKind::ALL.len(),
+            prop_oneof![Just(0.0), Just(1.2), Just(2.0), Just(f64::INFINITY)],
+            1usize..20,
+        );
         let routers = prop_oneof![Just(1usize), 1usize..5];
         let period = prop_oneof![2 => Just(0u64), 1 => 1u64..8, 3 => 1u64..6000];
         let sight = (any::<bool>(), routers, period, any::<bool>());
@@ -202,7 +209,11 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
                         decode: PiecePrice { base: d_base, per_token: d_token, per_pair: d_pair },
                     },
                     policy: PolicyKind::ALL[kind],
-                    settings: PolicySettings { prefix_length, max_imbalance },
+                    settings: PolicySettings {
+                        prefix_length,
+                        max_imbalance,
+                        longest_prefix_guard: max_imbalance,
+                    },
                     looks,
                     routers,
                     signal: Signal { period: Span(period), own },

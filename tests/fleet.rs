@@ -8,6 +8,7 @@ use warmroute::fleet::Devices;
 use warmroute::params::{BackendKind, Blocks, Config};
 use warmroute::policy::{PolicyKind, View};
 use warmroute::sim::{Event, Modelled, Record, Simulation, Summary, What};
+use warmroute::trace::RequestSpec;
 
 fn modelled(config: Config) -> Experiment {
     Experiment::new(Config { backend: BackendKind::Modelled, ..config })
@@ -174,7 +175,11 @@ fn separate_devices_leave_the_idle_idle_and_are_never_slower() {
     let separate = modelled(Config { devices: Devices::Separate, ..config });
     for policy in PolicyKind::ALL {
         let ttft = |e| summary(e, policy).ttft.p50.expect("requests were finished");
-        assert!(ttft(&separate) < ttft(&shared), "{policy:?}");
+        match policy {
+            // One replica serves them all; the others are idle whoever's processor it is.
+            PolicyKind::LongestPrefix => assert_eq!(ttft(&separate), ttft(&shared)),
+            _ => assert!(ttft(&separate) < ttft(&shared), "{policy:?}"),
+        }
     }
 }
 
@@ -217,4 +222,51 @@ fn chunks_of_long_prompts_hold_up_the_others_less() {
 #[test]
 fn tensors_and_prices_make_the_same_run_in_chunks() {
     tensors_and_prices_agree(24);
+}
+
+/// Whoever has the prompts' common beginning gets them all, however long its queue; a guard ends that.
+#[test]
+fn a_shared_prefix_without_a_guard_is_a_fleet_of_one() {
+    let config = Config { requests: 300, tenants: 1, rate: 40.0, ..Config::default() };
+    for devices in [Devices::Shared, Devices::Separate] {
+        let config = Config { devices, ..config.clone() };
+        let unguarded = summary(&modelled(config.clone()), PolicyKind::LongestPrefix);
+        assert_eq!(unguarded.assignments, [300, 0, 0, 0]);
+        let guarded = Config { longest_prefix_guard: 1.5, ..config };
+        let guarded = summary(&modelled(guarded), PolicyKind::LongestPrefix);
+        assert!(guarded.assignments.iter().all(|&n| n > 30), "{:?}", guarded.assignments);
+        assert!(guarded.imbalance < unguarded.imbalance);
+    }
+}
+
+/// A match is what the prompt would find if it were admitted now, and the decision shows it.
+#[test]
+fn a_longest_match_is_what_each_cache_has_of_the_prompt() {
+    let experiment = modelled(Config { devices: Devices::Separate, requests: 60, ..Config::default() });
+    let mut simulation = experiment.simulation(PolicyKind::LongestPrefix, experiment.modelled_clock());
+    let mut routed = 0;
+    loop {
+        // What a cache has changes only when a step starts, and steps start after arrivals.
+        let matched = |spec: &RequestSpec| -> Vec<u32> {
+            let replicas = simulation.engine().replicas().iter();
+            replicas.map(|replica| replica.matched_blocks(&spec.prompt) as u32).collect()
+        };
+        let seen: Vec<Vec<u32>> = experiment.trace.requests.iter().map(matched).collect();
+        let mut decisions = Vec::new();
+        let more = simulation
+            .advance(|event| {
+                if let What::Routed { arrival, decision: Some(decision), .. } = event.what {
+                    decisions.push((arrival.request, decision));
+                }
+            })
+            .expect("it fits the clock");
+        for (request, decision) in decisions {
+            assert_eq!(decision.matched, seen[request as usize]);
+            routed += 1;
+        }
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(routed, 60);
 }

@@ -36,26 +36,51 @@ fn run(
     recorder
 }
 
-/// Hit rates of round-robin with caches that never evict, as counted apart from any scheduler.
-#[test]
-fn unlimited_caches_reuse_what_was_counted() {
+const UNLIMITED: Limits = Limits { blocks: 90_000, block_size: 512, max_batch: 256, positions: 131_072 };
+
+/// The trace, where it is there; `None`, and a word about it, where it is not.
+fn conversation() -> Option<Trace> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/traces"));
     let folder = std::env::var_os("WARMROUTE_TRACES").map_or(beside, PathBuf::from);
     let Ok(text) = std::fs::read_to_string(folder.join("mooncake_conversation_trace.jsonl")) else {
         // Past the test harness, which shows what a test prints only when it fails.
         writeln!(std::io::stderr(), "skipped: no mooncake_conversation_trace.jsonl (WARMROUTE_TRACES)")
             .expect("standard error is open");
-        return;
+        return None;
     };
-    let trace = read_mooncake(&text, 512).expect("a good trace");
+    Some(read_mooncake(&text, 512).expect("a good trace"))
+}
+
+/// Hit rates of round-robin with caches that never evict, as counted apart from any scheduler.
+#[test]
+fn unlimited_caches_reuse_what_was_counted() {
+    let Some(trace) = conversation() else { return };
     for (replicas, percent) in [(4, 19.6), (8, 13.9), (16, 10.1)] {
-        let limits = Limits { blocks: 90_000, block_size: 512, max_batch: 256, positions: 131_072 };
-        let recorder = run(&trace, limits, replicas, PolicyKind::RoundRobin, &PolicySettings::default());
+        let settings = PolicySettings::default();
+        let recorder = run(&trace, UNLIMITED, replicas, PolicyKind::RoundRobin, &settings);
         let summary = recorder.summary(&Objectives { ttft: 1.0, itl: 1.0 }, &trace.tenants);
         assert_eq!((summary.completed, summary.evictions), (12_031, 0));
         let reuse = 100.0 * summary.reuse.expect("requests were admitted");
         assert!((reuse - percent).abs() < 0.1, "{reuse} % on {replicas} replicas, {percent} % counted");
     }
+}
+
+/// Its conversations begin with the same block, and whoever has it gets them all; with a guard, not.
+#[test]
+fn the_longest_prefix_is_one_replicas_unless_it_is_guarded() {
+    let Some(trace) = conversation() else { return };
+    let assignments = |limits: Limits, settings: &PolicySettings| {
+        run(&trace, limits, 16, PolicyKind::LongestPrefix, settings).assignments().to_vec()
+    };
+    let small = Limits { blocks: 800, ..UNLIMITED };
+    for limits in [UNLIMITED, small] {
+        let unguarded = assignments(limits, &PolicySettings::default());
+        assert_eq!(unguarded[0], 12_031, "{unguarded:?}");
+    }
+    let guard = PolicySettings { longest_prefix_guard: 2.0, ..PolicySettings::default() };
+    let guarded = assignments(UNLIMITED, &guard);
+    assert_eq!(guarded.iter().sum::<u64>(), 12_031);
+    assert!(guarded.iter().all(|&n| 0 < n && n < 12_031 / 3), "{guarded:?}");
 }
 
 /// The prefix of a prompt without tokens is the ids that cover it.
@@ -72,7 +97,11 @@ fn affinity_hashes_the_leading_ids_that_cover_the_prefix() {
     let limits = Limits { blocks: 64, block_size: 8, max_batch: 8, positions: 64 };
     for (prefix_length, ids) in [(1, 1), (16, 1), (17, 2), (32, 2), (33, 3), (500, 3)] {
         let items = usize::div_ceil(prefix_length, trace.tokens_per_item());
-        let settings = PolicySettings { prefix_length: items, max_imbalance: f64::INFINITY };
+        let settings = PolicySettings {
+            prefix_length: items,
+            max_imbalance: f64::INFINITY,
+            ..PolicySettings::default()
+        };
         let recorder = run(&trace, limits, 7, PolicyKind::PrefixAffinity, &settings);
         for (record, request) in recorder.records().zip(&trace.requests) {
             let expected = tuple_hash(&request.prompt.items()[..ids]).rem_euclid(7) as u32;

@@ -16,8 +16,8 @@ use warmroute::sim::{Recorder, What};
 #[cfg(target_arch = "wasm32")]
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
-/// FNV-1a over the JSON of a hundred seeds under four policies.
-const HASH: u64 = 0x4afb716db109b6fd;
+/// FNV-1a over the JSON of a hundred seeds under five policies.
+const HASH: u64 = 0x2392c3478a863c03;
 
 /// Pools so tight that requests are preempted and prefixes evicted, and a replica that is too popular.
 fn tight() -> Config {
@@ -32,6 +32,7 @@ fn tight() -> Config {
         output_max: 90,
         blocks: Blocks::Number(38),
         max_imbalance: 1.25,
+        longest_prefix_guard: 1.25,
         ..Config::default()
     }
 }
@@ -98,6 +99,7 @@ fn each_policy_does_what_its_file_says() {
         (PolicyKind::LeastRequests, include_str!("golden/least-requests.json")),
         (PolicyKind::LeastTokens, include_str!("golden/least-tokens.json")),
         (PolicyKind::PrefixAffinity, include_str!("golden/prefix-affinity.json")),
+        (PolicyKind::LongestPrefix, include_str!("golden/longest-prefix.json")),
     ];
     assert_eq!(files.map(|(policy, _)| policy), PolicyKind::ALL, "one file a policy");
     for (policy, file) in files {
@@ -109,7 +111,7 @@ fn each_policy_does_what_its_file_says() {
 #[cfg_attr(not(target_arch = "wasm32"), test)]
 fn a_hundred_seeds_have_a_pinned_hash() {
     // By name, so that another policy leaves the hash as it is.
-    let policies = ["round-robin", "least-requests", "least-tokens", "prefix-affinity"];
+    let policies = ["round-robin", "least-requests", "least-tokens", "prefix-affinity", "longest-prefix"];
     let policies = policies.map(|name| PolicyKind::from_name(name).expect("it exists"));
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for seed in 0..100 {

@@ -43,6 +43,7 @@ impl Setup {
         let settings = PolicySettings {
             prefix_length: self.prefix.div_ceil(trace.tokens_per_item()),
             max_imbalance: 2.0,
+            ..PolicySettings::default()
         };
         let replicas = (0..self.replicas).map(replica).collect();
         let mut fleet = Fleet::new(replicas, self.policy.build(&settings), Devices::Separate);

@@ -11,10 +11,13 @@ warmroute: which replica should get this request?
 Usage: warmroute COMMAND [OPTIONS]
 
 Commands:
-  run         serve one trace under several routing policies and compare them
-  cost        what a step costs on accelerators, and how near that is to what was measured
-  calibrate   measure what a step costs on this machine
-  cold-start  how long a new replica's weights take to arrive
+  run          serve one trace under several routing policies and compare them
+  sweep        the same over values of one or two parameters and many seeds
+  merge        join the parts of a sweep that was shared out
+  equivalents  how many round-robin replicas some prefix-affinity ones are worth
+  cost         what a step costs on accelerators, and how near that is to what was measured
+  calibrate    measure what a step costs on this machine
+  cold-start   how long a new replica's weights take to arrive
 
 `warmroute COMMAND --help` lists a command's options.
 "
@@ -29,6 +32,97 @@ Serves one trace under several routing policies and compares them.
 Usage: warmroute run [OPTIONS]
 
 Input and output:
+  --seeds N
+        Run N seeds, counted up from --seed; print medians, spread, and what held how often.
+  --json
+        Print JSON: an array, one object a policy.
+  --save-trace FILE
+        Write the trace that was run, as JSON lines.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute sweep --help`.
+pub fn sweep() -> String {
+    let mut text = "\
+Runs one or two parameters over their values, under every policy, with every seed, on all cores, and
+prints of each figure the mean and how far it spreads. The bytes do not depend on the number of
+threads. Steps are priced, not computed: --backend modelled is the default here.
+
+Usage: warmroute sweep --over KEY=VALUES [--over KEY=VALUES] [OPTIONS]
+
+The sweep and its output:
+  --over KEY=VALUES
+        A parameter (any below but policy, seed, backend and clock) and its values: KEY=FROM:TO:STEP
+        with both ends, as rate=2:20:2, or a comma list, as replicas=2,4,8. One or two of them.
+  --seeds FROM..TO
+        The seeds of every point, TO not included: 0..100 are a hundred. Or N: so many from --seed
+        on [default: 1].
+  --shard I/N
+        Run only the I-th of N parts, counted from 1, and write it to a file for `warmroute merge`.
+        A part is the same wherever it is run, so that a batch system can share them out.
+  --part FILE
+        That file [default: sweep-I-of-N.part].
+  --threads N
+        How many threads run [default: one a core].
+  --csv
+        Print CSV: a row a point, policy and figure, with n, mean, min, p10, p50, p90, max.
+  --json
+        Print JSON: an object with the sweep and, as `cells`, the same by point and policy.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute merge --help`.
+pub fn merge() -> String {
+    "\
+Joins the parts of a sweep (`warmroute sweep --shard`) and prints what one run of it would have
+printed, to the byte. Parts that are missing, there twice, damaged or of another sweep are refused.
+
+Usage: warmroute merge [OPTIONS] PART…
+
+Options:
+  --csv   print CSV
+  --json  print JSON
+"
+    .to_owned()
+}
+
+/// `warmroute equivalents --help`.
+pub fn equivalents() -> String {
+    let mut text = "\
+Finds the smallest number of round-robin replicas that serve as many requests well (both objectives
+met) as --replicas prefix-affinity ones do, on the same trace: scanned upwards from 1, since more are
+not always better. Steps are priced, not computed.
+
+Usage: warmroute equivalents [OPTIONS]
+
+The comparison and its output:
+  --of POLICY
+        The policy that is to be reached, on --replicas replicas [default: prefix-affinity].
+  --by POLICY
+        The policy that is to reach it [default: round-robin].
+  --cap N
+        The most replicas to try; where they are not enough, it is said [default: the most that
+        --replicas takes].
+  --seeds FROM..TO
+        Traces of these seeds, TO not included; or N: so many from --seed on [default: 1].
+  --json
+        Print JSON: an array, one object a seed, with the fraction for each number tried.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// What makes a configuration: the trace, the preset and every parameter.
+fn inputs() -> String {
+    let mut text = "
+Where it starts from:
   --trace FILE
         A trace as JSON lines: arrival (s), tokens (ids) or prompt (text), max_tokens, and
         optionally tenant and output. Without it, the trace is generated.
@@ -37,14 +131,8 @@ Input and output:
         with an id for each N tokens. It has no tokens: only --backend modelled runs it, with a
         --block-size that divides N.
   --preset NAME
-        Where the other options start from: chapter (the chapter's experiment, the default) or
+        Where the parameters start from: chapter (the chapter's experiment, the default) or
         tinygpt-wasm (the same offered load at the price of our own engine).
-  --seeds N
-        Run N seeds, counted up from --seed; print medians, spread, and what held how often.
-  --json
-        Print JSON: an array, one object a policy.
-  --save-trace FILE
-        Write the trace that was run, as JSON lines.
 "
     .to_owned();
     for group in Group::ALL {

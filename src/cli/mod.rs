@@ -1,5 +1,4 @@
-//! The native command line: `warmroute run`, `warmroute cost`, `warmroute calibrate`, `warmroute
-//! cold-start`.
+//! The native command line: one file a command, `inputs` for what several of them read.
 //!
 //! Results go to standard output, everything else to standard error; wrong input is one line that
 //! says what, where and what would be right, and exit code 2.
@@ -11,8 +10,11 @@ use std::process::ExitCode;
 mod calibrate;
 mod cold_start;
 mod cost;
+mod equivalents;
 mod help;
+mod inputs;
 mod run;
+mod sweep;
 
 /// Wrong input, in one line.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 4] = ["run", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 7] = ["run", "sweep", "merge", "equivalents", "cost", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -55,6 +57,9 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
         "cost" => cost::main(rest),
+        "sweep" => sweep::main(rest),
+        "merge" => sweep::merge(rest),
+        "equivalents" => equivalents::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

@@ -141,6 +141,7 @@ impl Replica {
             waiting: self.waiting.len() as u32,
             running: self.running.len() as u32,
             outstanding_tokens: self.outstanding_tokens,
+            matched_blocks: 0,
         }
     }
 

@@ -74,6 +74,7 @@ pub struct Config {
     pub signal_period: f64,
     pub signal_own: bool,
     pub routers: u32,
+    pub longest_prefix_guard: f64,
     pub slo_ttft: f64,
     pub slo_itl: f64,
     pub backend: BackendKind,
@@ -115,6 +116,7 @@ impl Default for Config {
             // The bare delay: what it costs is what one wants to see first.
             signal_own: false,
             routers: 1,
+            longest_prefix_guard: f64::INFINITY,
             slo_ttft: 1.0,
             slo_itl: 0.05,
             backend: BackendKind::TinyGpt,
@@ -233,7 +235,11 @@ impl Config {
 
     /// What the policies are tuned by.
     pub fn policy_settings(&self) -> PolicySettings {
-        PolicySettings { prefix_length: self.prefix_length as usize, max_imbalance: self.max_imbalance }
+        PolicySettings {
+            prefix_length: self.prefix_length as usize,
+            max_imbalance: self.max_imbalance,
+            longest_prefix_guard: self.longest_prefix_guard,
+        }
     }
 
     /// How late routers see loads.

@@ -13,7 +13,7 @@ mod replica;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, Preset};
-pub use query::{from_pairs, from_query, pairs, to_query};
+pub use query::{from_pairs, from_query, from_settings, pairs, to_query};
 pub use replica::Blocks;
 pub use table::PARAMS;
 

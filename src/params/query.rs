@@ -1,7 +1,7 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, PARAMS, Problem, nearest, param};
+use super::{Config, PARAMS, Preset, Problem, nearest, param};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
@@ -55,6 +55,27 @@ pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config,
         config = Config::default();
     }
     (config, problems)
+}
+
+/// The configuration that a preset and parameters set besides make, later ones over earlier; all of
+/// it is right, or the first thing that is not is said.
+pub fn from_settings<'a>(
+    preset: &str,
+    settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Config, Problem> {
+    let refuse = |key: &str, problem: String| Problem { key: key.into(), problem };
+    let names = Preset::ALL.map(|(name, _)| name).join(" | ");
+    let preset = Preset::from_name(preset)
+        .ok_or_else(|| refuse("preset", format!("found `{preset}`; it is {names}")))?;
+    let mut config = preset.config();
+    let mut settings: Vec<(&str, &str)> = settings.into_iter().collect();
+    // A stable sort: the rest stays in its order.
+    settings.sort_by_key(|(key, _)| Config::turn(key));
+    for (key, value) in settings {
+        param(key).ok_or_else(|| refuse(key, "no such parameter".into()))?.set(&mut config, value)?;
+    }
+    config.validate()?;
+    Ok(config)
 }
 
 /// Undoes percent-encoding; what is not valid is left as it stands.

@@ -47,7 +47,7 @@ macro_rules! choice {
 }
 
 /// Every parameter, in the order of controls and help.
-pub static PARAMS: [Param; 35] = [
+pub static PARAMS: [Param; 36] = [
     param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
     param!(
         Trace,
@@ -251,6 +251,15 @@ pub static PARAMS: [Param; 35] = [
         Kind::Real { min: 0.0, max: 1000.0, infinite: true },
         F64,
         "prefix-affinity leaves a preferred replica whose load is above this many times the mean; inf: never."
+    ),
+    param!(
+        Policy,
+        longest_prefix_guard,
+        "Guard of longest-prefix",
+        "× mean load",
+        Kind::Real { min: 0.0, max: 1000.0, infinite: true },
+        F64,
+        "longest-prefix leaves the replica with the longest match if its load is above this many times the mean; inf: never."
     ),
     param!(
         Policy,

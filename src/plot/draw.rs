@@ -151,6 +151,7 @@ impl<DB: DrawingBackend> Painter<'_, DB> {
             Mark::Circle => return self.area.draw(&Circle::new(whole(at), r.round() as i32, style)),
             Mark::Triangle => &[(0.0, -1.1), (1.0, 0.8), (-1.0, 0.8)],
             Mark::Square => &[(-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85)],
+            Mark::Wedge => &[(0.0, 1.1), (1.0, -0.8), (-1.0, -0.8)],
             Mark::Diamond => &[(0.0, -1.2), (1.2, 0.0), (0.0, 1.2), (-1.2, 0.0)],
         };
         let points: Vec<(i32, i32)> =

@@ -25,6 +25,8 @@ pub enum Mark {
     Square,
     /// A square on its corner.
     Diamond,
+    /// A triangle that points down.
+    Wedge,
 }
 
 impl Role {
@@ -34,6 +36,7 @@ impl Role {
             Role::Policy(PolicyKind::RoundRobin) => &[2.0, 3.0],
             Role::Policy(PolicyKind::LeastRequests) => &[8.0, 4.0],
             Role::Policy(PolicyKind::LeastTokens) => &[10.0, 4.0, 2.0, 4.0],
+            Role::Policy(PolicyKind::LongestPrefix) => &[5.0, 2.0],
             Role::Policy(PolicyKind::PrefixAffinity) | Role::Neutral => &[],
         }
     }
@@ -45,6 +48,7 @@ impl Role {
             Role::Policy(PolicyKind::LeastRequests) => Some(Mark::Triangle),
             Role::Policy(PolicyKind::LeastTokens) => Some(Mark::Square),
             Role::Policy(PolicyKind::PrefixAffinity) => Some(Mark::Diamond),
+            Role::Policy(PolicyKind::LongestPrefix) => Some(Mark::Wedge),
             Role::Neutral => None,
         }
     }
@@ -65,11 +69,12 @@ pub struct Theme {
     least_requests: Rgb,
     least_tokens: Rgb,
     prefix_affinity: Rgb,
+    longest_prefix: Rgb,
 }
 
 impl Theme {
     /// On white. The hues are Okabe and Ito's, which stay apart for colour-blind readers; their
-    /// purple is darkened until it has contrast enough for a thin line.
+    /// purple and their yellow are darkened until they have contrast enough for a thin line.
     pub const LIGHT: Theme = Theme {
         background: Some((0xff, 0xff, 0xff)),
         foreground: (0x1c, 0x1f, 0x24),
@@ -79,6 +84,7 @@ impl Theme {
         least_requests: (0xb5, 0x62, 0x8f),
         least_tokens: (0x00, 0x72, 0xb2),
         prefix_affinity: (0x00, 0x8f, 0x68),
+        longest_prefix: (0x80, 0x68, 0x00),
     };
 
     /// On near-black: the same hues, their blue in its lighter variant.
@@ -91,6 +97,7 @@ impl Theme {
         least_requests: (0xcc, 0x79, 0xa7),
         least_tokens: (0x56, 0xb4, 0xe9),
         prefix_affinity: (0x1a, 0xb3, 0x88),
+        longest_prefix: (0xf0, 0xe4, 0x42),
     };
 
     /// The colour of a line.
@@ -100,6 +107,7 @@ impl Theme {
             Role::Policy(PolicyKind::LeastRequests) => self.least_requests,
             Role::Policy(PolicyKind::LeastTokens) => self.least_tokens,
             Role::Policy(PolicyKind::PrefixAffinity) => self.prefix_affinity,
+            Role::Policy(PolicyKind::LongestPrefix) => self.longest_prefix,
             Role::Neutral => self.foreground,
         }
     }

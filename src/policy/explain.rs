@@ -31,7 +31,8 @@ fn reason(policy: PolicyKind, decision: &Decision) -> String {
         }
         Reason::LeastLoaded => least_loaded(policy, decision),
         Reason::Preferred => preferred(decision),
-        Reason::GuardFired => guard_fired(decision),
+        Reason::LongestMatch => longest_match(decision),
+        Reason::GuardFired => guard_fired(policy, decision),
     }
 }
 
@@ -77,7 +78,40 @@ fn preferred(decision: &Decision) -> String {
     }
 }
 
-fn guard_fired(decision: &Decision) -> String {
+fn longest_match(decision: &Decision) -> String {
+    let to = decision.replica;
+    let all = decision.matched.len();
+    let own = decision.matched.get(to as usize).copied().unwrap_or_default();
+    let matched: Vec<u64> = decision.matched.iter().map(|&m| m.into()).collect();
+    let matched = list(&matched, to);
+    let found = match (own, decision.tied) {
+        (0, _) => format!(
+            "No replica had a block of the prompt cached; a tie goes to the lowest number, replica {to}"
+        ),
+        (_, 0 | 1) => format!("Replica {to} had the most leading blocks of the prompt cached ({matched})"),
+        (_, n) if n as usize == all => {
+            format!(
+                "All {n} replicas had as many leading blocks of the prompt cached ({matched}); a tie goes to the lowest number, replica {to}"
+            )
+        }
+        (_, n) => format!(
+            "{n} replicas tied for the most leading blocks of the prompt cached ({matched}); a tie goes to the lowest number, replica {to}"
+        ),
+    };
+    let load = decision.loads.get(to as usize).copied().unwrap_or_default();
+    match (decision.guard_limit, decision.mean) {
+        (Some(limit), Some(mean)) => format!(
+            "{found}. Its load of {} outstanding tokens is within the guard: {} × the mean {} = {}.",
+            grouped(load),
+            factor(limit / mean),
+            tokens(mean),
+            tokens(limit)
+        ),
+        _ => format!("{found}, whatever its load ({} tokens).", grouped(load)),
+    }
+}
+
+fn guard_fired(policy: PolicyKind, decision: &Decision) -> String {
     let to = decision.replica;
     let preferred = decision.preferred.unwrap_or(to);
     let load = |replica: u32| grouped(decision.loads.get(replica as usize).copied().unwrap_or_default());
@@ -93,10 +127,14 @@ fn guard_fired(decision: &Decision) -> String {
     } else {
         format!("It went to the least loaded, replica {to} ({} tokens{tie}).", load(to))
     };
-    format!(
-        "The guard fired: the prefix hashes to replica {preferred}, but its load is {} tokens{limit}. {cold}",
-        load(preferred)
-    )
+    let belongs = if policy == PolicyKind::LongestPrefix {
+        let blocks = decision.matched.get(preferred as usize).copied().unwrap_or_default();
+        let s = if blocks == 1 { "" } else { "s" };
+        format!("the longest match is replica {preferred}'s ({} block{s})", grouped(blocks.into()))
+    } else {
+        format!("the prefix hashes to replica {preferred}")
+    };
+    format!("The guard fired: {belongs}, but its load is {} tokens{limit}. {cold}", load(preferred))
 }
 
 /// Loads as `812 / 0 / 433`; of a large fleet only the chosen one's and the extremes.
@@ -142,7 +180,7 @@ mod tests {
     fn said(kind: PolicyKind, tokens: &[u64], settings: PolicySettings) -> String {
         let loads: Vec<ReplicaLoad> = tokens
             .iter()
-            .map(|&t| ReplicaLoad { waiting: 0, running: t.min(3) as u32, outstanding_tokens: t })
+            .map(|&t| ReplicaLoad { running: t.min(3) as u32, outstanding_tokens: t, ..Default::default() })
             .collect();
         explain(kind, &kind.build(&settings).select(&[1, 2, 3], &loads))
     }
@@ -204,6 +242,43 @@ mod tests {
         decision.view = View { router: Some(0), ..View::default() };
         let text = explain(PolicyKind::RoundRobin, &decision);
         assert!(text.starts_with("Router 0 decided. It was replica 0's turn."), "{text}");
+    }
+
+    #[test]
+    fn a_match_is_said_with_every_candidates_blocks() {
+        let said = |of: &[(u32, u64)], guard: f64| {
+            let loads: Vec<ReplicaLoad> = of
+                .iter()
+                .map(|&(matched_blocks, outstanding_tokens)| ReplicaLoad {
+                    matched_blocks,
+                    outstanding_tokens,
+                    ..Default::default()
+                })
+                .collect();
+            let settings = PolicySettings { longest_prefix_guard: guard, ..Default::default() };
+            explain(
+                PolicyKind::LongestPrefix,
+                &PolicyKind::LongestPrefix.build(&settings).select(&[1], &loads),
+            )
+        };
+        assert_eq!(
+            said(&[(2, 0), (7, 1900), (0, 0)], f64::INFINITY),
+            "Replica 1 had the most leading blocks of the prompt cached (2 / 7 / 0), whatever its load (1,900 tokens)."
+        );
+        let text = said(&[(7, 500), (7, 0), (0, 100)], 3.0);
+        assert!(text.starts_with("2 replicas tied for the most leading blocks"), "{text}");
+        assert!(
+            text.ends_with("500 outstanding tokens is within the guard: 3 × the mean 200 = 600."),
+            "{text}"
+        );
+        assert!(
+            said(&[(0, 9), (0, 0)], 9.0).starts_with("No replica had a block of the prompt cached; a tie")
+        );
+        assert!(said(&[(3, 9), (3, 0)], 9.0).starts_with("All 2 replicas had as many"));
+        assert_eq!(
+            said(&[(1, 1900), (0, 100), (0, 400)], 2.0),
+            "The guard fired: the longest match is replica 0's (1 block), but its load is 1,900 tokens > 2 × the mean 800 = 1,600. It went to the least loaded, replica 1 (100 tokens)."
+        );
     }
 
     #[test]

@@ -24,8 +24,8 @@ mod tests {
 
     #[test]
     fn counts_requests_not_tokens() {
-        let one_long = ReplicaLoad { waiting: 0, running: 1, outstanding_tokens: 100_000 };
-        let two_short = ReplicaLoad { waiting: 1, running: 1, outstanding_tokens: 20 };
+        let one_long = ReplicaLoad { running: 1, outstanding_tokens: 100_000, ..Default::default() };
+        let two_short = ReplicaLoad { waiting: 1, running: 1, outstanding_tokens: 20, ..Default::default() };
         let decision = LeastRequests.select(&[1], &[two_short, one_long]);
         assert_eq!((decision.replica, decision.loads, decision.tied), (1, vec![2, 1], 1));
     }

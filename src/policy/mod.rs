@@ -7,12 +7,14 @@ use crate::trace::Token;
 mod explain;
 mod least_requests;
 mod least_tokens;
+mod longest_prefix;
 mod prefix_affinity;
 mod round_robin;
 
 pub use explain::{explain, grouped};
 pub use least_requests::LeastRequests;
 pub use least_tokens::LeastTokens;
+pub use longest_prefix::LongestPrefix;
 pub use prefix_affinity::{PrefixAffinity, tuple_hash};
 pub use round_robin::RoundRobin;
 
@@ -25,6 +27,14 @@ pub struct ReplicaLoad {
     pub running: u32,
     /// Prompt plus remaining budget over everything waiting and running, in tokens.
     pub outstanding_tokens: u64,
+    /// Leading blocks of the prompt at hand that its prefix cache has now. Looked up only for a policy
+    /// that [reads it](Policy::reads_matches); 0 for others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub matched_blocks: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// Why a replica was chosen.
@@ -37,6 +47,8 @@ pub enum Reason {
     LeastLoaded,
     /// The prompt's prefix belongs to it.
     Preferred,
+    /// It has the most leading blocks of the prompt in its cache.
+    LongestMatch,
     /// The prefix belongs elsewhere, to a replica too far above the mean; this is the least loaded.
     GuardFired,
 }
@@ -59,8 +71,12 @@ pub struct Decision {
     /// without a guard (or where the mean is zero, when it cannot fire).
     pub guard_limit: Option<f64>,
     /// How many candidates had the same best load, this one included (1: no tie; 0: load played no
-    /// part).
+    /// part). Of a [longest match](Reason::LongestMatch): how many had as many blocks.
     pub tied: u32,
+    /// The leading blocks of the prompt that each candidate has in its cache, where the policy looks at
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<u32>,
     /// Through whose eyes, and as of when. Whoever asked the policy fills it in.
     #[serde(default, skip_serializing_if = "View::is_plain")]
     pub view: View,
@@ -99,6 +115,12 @@ pub trait Policy {
         true
     }
 
+    /// Whether it looks at what each replica's cache has of the prompt: a look-up in every replica,
+    /// which is spared where nobody asks.
+    fn reads_matches(&self) -> bool {
+        false
+    }
+
     /// Chooses a replica for a prompt: its tokens or, where they are not known, the ids of its blocks.
     /// `replicas` is never empty.
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;
@@ -116,15 +138,18 @@ pub enum PolicyKind {
     LeastTokens,
     /// The prefix's own replica, unless it is too busy.
     PrefixAffinity,
+    /// The replica that has most of the prompt cached, unless it is too busy.
+    LongestPrefix,
 }
 
 impl PolicyKind {
     /// Every policy.
-    pub const ALL: [PolicyKind; 4] = [
+    pub const ALL: [PolicyKind; 5] = [
         PolicyKind::RoundRobin,
         PolicyKind::LeastRequests,
         PolicyKind::LeastTokens,
         PolicyKind::PrefixAffinity,
+        PolicyKind::LongestPrefix,
     ];
 
     /// The three columns of the race, as in the chapter.
@@ -138,6 +163,7 @@ impl PolicyKind {
             PolicyKind::LeastRequests => "least-requests",
             PolicyKind::LeastTokens => "least-tokens",
             PolicyKind::PrefixAffinity => "prefix-affinity",
+            PolicyKind::LongestPrefix => "longest-prefix",
         }
     }
 
@@ -150,6 +176,7 @@ impl PolicyKind {
             PolicyKind::PrefixAffinity => {
                 "the prompt prefix's own replica, unless it is too far above the mean"
             }
+            PolicyKind::LongestPrefix => "whoever has most of the prompt cached, ties to the lowest index",
         }
     }
 
@@ -168,6 +195,9 @@ impl PolicyKind {
                 prefix_length: settings.prefix_length,
                 max_imbalance: settings.max_imbalance,
             }),
+            PolicyKind::LongestPrefix => {
+                Box::new(LongestPrefix { max_imbalance: settings.longest_prefix_guard })
+            }
         }
     }
 }
@@ -179,11 +209,13 @@ pub struct PolicySettings {
     pub prefix_length: usize,
     /// How far above the mean load a preferred replica may be, as a factor; infinite for no guard.
     pub max_imbalance: f64,
+    /// The same for `longest-prefix`, whose rule in its plain form has no guard.
+    pub longest_prefix_guard: f64,
 }
 
 impl Default for PolicySettings {
     fn default() -> Self {
-        PolicySettings { prefix_length: 64, max_imbalance: 2.0 }
+        PolicySettings { prefix_length: 64, max_imbalance: 2.0, longest_prefix_guard: f64::INFINITY }
     }
 }
 
@@ -210,6 +242,33 @@ fn least_loaded(loads: Vec<u64>) -> Decision {
         preferred: None,
         guard_limit: None,
         tied,
+        matched: Vec::new(),
+        view: View::default(),
+    }
+}
+
+/// Sends to a preferred replica, or where its load is over `max_imbalance` times the mean, to the least
+/// loaded.
+fn guarded(preferred: u32, replicas: &[ReplicaLoad], max_imbalance: f64) -> Decision {
+    let loads: Vec<u64> = replicas.iter().map(|r| r.outstanding_tokens).collect();
+    let mean = mean(&loads);
+    let guard_limit = (mean > 0.0 && max_imbalance.is_finite()).then_some(max_imbalance * mean);
+    let fired = guard_limit.is_some_and(|limit| loads[preferred as usize] as f64 > limit);
+    let (replica, reason, tied) = if fired {
+        let (replica, tied) = least(&loads);
+        (replica, Reason::GuardFired, tied)
+    } else {
+        (preferred, Reason::Preferred, 0)
+    };
+    Decision {
+        replica,
+        reason,
+        loads,
+        mean: Some(mean),
+        preferred: Some(preferred),
+        guard_limit,
+        tied,
+        matched: Vec::new(),
         view: View::default(),
     }
 }

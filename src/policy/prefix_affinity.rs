@@ -1,7 +1,7 @@
 //! `prefix-affinity`: every prompt prefix has a replica of its own, and a guard against the prefix
 //! that is too popular for one.
 
-use super::{Decision, Policy, Reason, ReplicaLoad, View, least, mean};
+use super::{Decision, Policy, ReplicaLoad, guarded};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that its first tokens hash to, unless that replica's load is over
@@ -22,26 +22,7 @@ impl Policy for PrefixAffinity {
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let prefix = &prompt[..prompt.len().min(self.prefix_length)];
         let preferred = tuple_hash(prefix).rem_euclid(replicas.len() as i64) as u32;
-        let loads: Vec<u64> = replicas.iter().map(|r| r.outstanding_tokens).collect();
-        let mean = mean(&loads);
-        let guard_limit = (mean > 0.0 && self.max_imbalance.is_finite()).then_some(self.max_imbalance * mean);
-        let fired = guard_limit.is_some_and(|limit| loads[preferred as usize] as f64 > limit);
-        let (replica, reason, tied) = if fired {
-            let (replica, tied) = least(&loads);
-            (replica, Reason::GuardFired, tied)
-        } else {
-            (preferred, Reason::Preferred, 0)
-        };
-        Decision {
-            replica,
-            reason,
-            loads,
-            mean: Some(mean),
-            preferred: Some(preferred),
-            guard_limit,
-            tied,
-            view: View::default(),
-        }
+        guarded(preferred, replicas, self.max_imbalance)
     }
 }
 
@@ -65,6 +46,7 @@ pub fn tuple_hash(items: &[Token]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Reason;
 
     fn loads(tokens: &[u64]) -> Vec<ReplicaLoad> {
         tokens.iter().map(|&t| ReplicaLoad { outstanding_tokens: t, ..Default::default() }).collect()

@@ -30,6 +30,7 @@ impl Policy for RoundRobin {
             guard_limit: None,
             tied: 0,
             view: View::default(),
+            matched: Vec::new(),
         }
     }
 }
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn takes_turns_whatever_the_load() {
-        let busy = ReplicaLoad { waiting: 9, running: 9, outstanding_tokens: 9000 };
+        let busy = ReplicaLoad { waiting: 9, running: 9, outstanding_tokens: 9000, ..Default::default() };
         let fleet = [busy, ReplicaLoad::default(), ReplicaLoad::default()];
         let mut policy = RoundRobin::default();
         let picks: Vec<u32> = (0..7).map(|_| policy.select(&[1], &fleet).replica).collect();

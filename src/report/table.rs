@@ -5,6 +5,8 @@ use crate::sim::Summary;
 /// A column of the summary.
 #[derive(Clone, Copy)]
 pub struct Column {
+    /// Its name in JSON and CSV.
+    pub key: &'static str,
     /// Its heading.
     pub title: &'static str,
     /// Its unit; empty for fractions and counts.
@@ -47,10 +49,18 @@ fn percent(x: f64) -> String {
 /// The columns of the chapter's table, in its order, and the fraction that goodput is.
 pub fn columns() -> [Column; 8] {
     use Better::{Higher, Lower};
-    let column =
-        |title, unit, help, better, value, format| Column { title, unit, help, better, value, format };
+    let column = |key, title, unit, help, better, value, format| Column {
+        key,
+        title,
+        unit,
+        help,
+        better,
+        value,
+        format,
+    };
     [
         column(
+            "ttft_p50",
             "TTFT p50",
             "s",
             "Median time to first token, from the scheduled arrival.",
@@ -59,6 +69,7 @@ pub fn columns() -> [Column; 8] {
             seconds,
         ),
         column(
+            "ttft_p95",
             "TTFT p95",
             "s",
             "95th percentile of the time to first token.",
@@ -66,8 +77,17 @@ pub fn columns() -> [Column; 8] {
             |s| s.ttft.p95,
             seconds,
         ),
-        column("ITL p50", "s", "Median time a token after the first.", Lower, |s| s.itl.p50, seconds),
         column(
+            "itl_p50",
+            "ITL p50",
+            "s",
+            "Median time a token after the first.",
+            Lower,
+            |s| s.itl.p50,
+            seconds,
+        ),
+        column(
+            "output_tokens_per_second",
             "tokens/s",
             "",
             "Output tokens a second of the whole run.",
@@ -76,6 +96,7 @@ pub fn columns() -> [Column; 8] {
             rate,
         ),
         column(
+            "goodput_per_second",
             "goodput/s",
             "",
             "Requests that met both objectives, a second of the whole run.",
@@ -84,6 +105,7 @@ pub fn columns() -> [Column; 8] {
             fine,
         ),
         column(
+            "goodput_fraction",
             "good",
             "",
             "Requests that met both objectives, of all that arrived.",
@@ -93,6 +115,7 @@ pub fn columns() -> [Column; 8] {
         ),
         column(
             "reuse",
+            "reuse",
             "",
             "Prompt tokens that were not computed because a prefix was cached.",
             Higher,
@@ -100,6 +123,7 @@ pub fn columns() -> [Column; 8] {
             percent,
         ),
         column(
+            "imbalance",
             "imbalance",
             "",
             "The busiest replica's share of requests over an even share; 1 is even.",

@@ -46,6 +46,11 @@ pub fn run_express(
             }
             fleet.refresh(seen);
         }
+        if fleet.reads_matches() {
+            for (index, lane) in lanes.iter_mut().enumerate() {
+                lane.go(fleet, index, now, price, recorder)?;
+            }
+        }
         let decision = fleet.decide(&request);
         let index = decision.replica as usize;
         let lane = &mut lanes[index];

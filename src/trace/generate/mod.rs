@@ -4,8 +4,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 mod multi_tenant;
+mod queue;
 
 pub use multi_tenant::{MultiTenant, system_prompt};
+pub use queue::{Length, Queue};
 
 /// Seeded draws with the same results everywhere: integers only, and `libm` for the logarithm.
 pub struct Draw(ChaCha8Rng);

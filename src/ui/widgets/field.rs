@@ -35,7 +35,7 @@ fn slider(key: &str) -> Option<(f64, f64, bool)> {
         "skew" => (0.0, 3.0, false),
         "replicas" => (1.0, 16.0, false),
         "prefix_length" => (1.0, 512.0, true),
-        "max_imbalance" => (1.0, 4.0, false),
+        "max_imbalance" | "longest_prefix_guard" => (1.0, 4.0, false),
         "max_batch" => (1.0, 32.0, false),
         "blocks" => (32.0, 1024.0, true),
         "slo_ttft" => (0.01, 10.0, true),

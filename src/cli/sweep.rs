@@ -1,0 +1,176 @@
+//! `warmroute sweep` and `warmroute merge`: many runs on all cores, or a part of them on this machine.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lexopt::prelude::*;
+use rayon::prelude::*;
+
+use super::inputs::{Inputs, once, read_text, refused, save, text, whole};
+use super::{UsageError, help};
+use crate::sweep::{Axis, Done, Part, Plan, Results, Seeds, join};
+
+/// How results are written.
+#[derive(Clone, Copy, Default)]
+enum Format {
+    #[default]
+    Table,
+    Csv,
+    Json,
+}
+
+impl Format {
+    fn write(self, results: &Results) -> String {
+        match self {
+            Format::Table => results.table(),
+            Format::Csv => results.csv(),
+            Format::Json => results.json(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Options {
+    inputs: Inputs,
+    over: Vec<Axis>,
+    seeds: Option<String>,
+    shard: Option<(u64, u64)>,
+    part: Option<PathBuf>,
+    threads: usize,
+    format: Format,
+    help: bool,
+}
+
+const OWN_FLAGS: [&str; 8] = ["over", "seeds", "shard", "part", "threads", "csv", "json", "help"];
+
+fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
+    let mut options = Options::default();
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Short('h') | Long("help") => options.help = true,
+            Long("json") => options.format = Format::Json,
+            Long("csv") => options.format = Format::Csv,
+            Long("over") => options.over.push(Axis::parse(&text(&mut parser)?).map_err(refused)?),
+            Long("seeds") => once("seeds", &mut options.seeds, text(&mut parser)?)?,
+            Long("shard") => once("shard", &mut options.shard, shard(&text(&mut parser)?)?)?,
+            Long("part") => once("part", &mut options.part, parser.value()?.into())?,
+            Long("threads") => {
+                options.threads = whole("threads", &mut parser, 1..=1024, "a whole number")? as usize;
+            }
+            Long(flag) => {
+                let flag = flag.to_owned();
+                options.inputs.take_or_refuse(&flag, &mut parser, "sweep", &OWN_FLAGS)?;
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(options)
+}
+
+/// Reads `I/N`, counted from 1.
+fn shard(text: &str) -> Result<(u64, u64), UsageError> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    numbers.filter(|&(i, n)| 1 <= i && i <= n && n <= 1_000_000).ok_or_else(|| {
+        UsageError(format!(
+            "--shard: found `{text}`; it is I/N, the I-th of N parts counted from 1, as 3/8 (N up to 1000000)"
+        ))
+    })
+}
+
+/// `warmroute sweep`: returns what goes to standard output.
+pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
+    let mut options = parse(args)?;
+    if options.help {
+        return Ok(help::sweep());
+    }
+    options.inputs.default_to("backend", "modelled");
+    let inputs = &options.inputs;
+    let config = inputs.config()?;
+    let seeds = match &options.seeds {
+        Some(text) => Seeds::parse(text, config.seed).map_err(refused)?,
+        None => Seeds::parse("1", config.seed).map_err(refused)?,
+    };
+    let (trace, id) = inputs.read_trace(&config)?.map(|(trace, id)| (Arc::new(trace), id)).unzip();
+    let mut plan = Plan {
+        version: env!("CARGO_PKG_VERSION").into(),
+        preset: inputs.preset().into(),
+        settings: inputs.values().to_vec(),
+        over: options.over,
+        policies: config.policy.clone(),
+        seeds,
+        trace: id,
+    };
+    // What the plan says itself.
+    plan.settings.retain(|(key, _)| key != "policy" && key != "seed");
+    plan.check().map_err(refused)?;
+    for point in 0..plan.points() {
+        inputs.check_block(&plan.config(point).map_err(refused)?)?;
+    }
+    let (shard, of) = options.shard.unwrap_or((1, 1));
+    let jobs: Vec<u64> = plan.shard(shard, of).collect();
+    let done = run_all(&plan, trace.as_ref(), jobs, options.threads)?;
+    match (options.shard, options.part) {
+        (None, None) => Ok(options.format.write(&Results::new(plan, done).map_err(refused)?)),
+        (None, Some(_)) => Err(UsageError("--part names the file of a --shard I/N; there is none".into())),
+        (Some(_), path) => {
+            let path = path.unwrap_or_else(|| PathBuf::from(format!("sweep-{shard}-of-{of}.part")));
+            let runs = done.len() * plan.policies.len();
+            save(&path, &Part { shard, of, plan, done }.write())?;
+            Ok(format!("part {shard} of {of}: {runs} runs in {}\n", path.display()))
+        }
+    }
+}
+
+/// Runs jobs on so many threads (0: on all cores), in whatever order, and returns them in theirs.
+fn run_all(
+    plan: &Plan,
+    trace: Option<&Arc<crate::trace::Trace>>,
+    jobs: Vec<u64>,
+    threads: usize,
+) -> Result<Vec<Done>, UsageError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let (total, ended) = (jobs.len() as u64, AtomicU64::new(0));
+    let watched = std::io::stderr().is_terminal();
+    let run = |job: u64| {
+        let done = plan.run(trace, job);
+        let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
+        let step = (total / 100).max(1);
+        if watched && (ended.is_multiple_of(step) || ended == total) {
+            let end = if ended == total { "\n" } else { "" };
+            // Nobody may be looking any more.
+            let _ = write!(std::io::stderr().lock(), "\rsweep: {ended} of {total} jobs{end}");
+        }
+        done
+    };
+    let done: Vec<_> = pool.install(|| jobs.into_par_iter().map(run).collect());
+    // Of several that failed, the first by number, whichever came first.
+    done.into_iter().collect::<Result<_, _>>().map_err(refused)
+}
+
+/// `warmroute merge`: joins the parts of a sweep.
+pub fn merge(args: Vec<OsString>) -> Result<String, UsageError> {
+    let (mut paths, mut format) = (Vec::<PathBuf>::new(), Format::default());
+    let mut parser = lexopt::Parser::from_args(args);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(help::merge()),
+            Long("json") => format = Format::Json,
+            Long("csv") => format = Format::Csv,
+            Value(path) => paths.push(path.into()),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let parts = paths.iter().map(|path| read_part(path)).collect::<Result<_, _>>()?;
+    Ok(format.write(&join(parts).map_err(UsageError)?))
+}
+
+fn read_part(path: &Path) -> Result<(String, Part), UsageError> {
+    let name = path.display().to_string();
+    let text = read_text(path, "a part of a sweep is")?;
+    let part = Part::read(&text).map_err(|problem| UsageError(format!("{name}: {problem}")))?;
+    Ok((name, part))
+}
