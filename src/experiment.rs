@@ -19,6 +19,17 @@ pub fn random_model() -> SharedModel {
     Arc::new(TinyGpt::random(ModelConfig::default(), WEIGHTS_SEED))
 }
 
+/// Where a trace came from, and what it was read as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as it was named.
+    pub file: String,
+    /// Tokens that an id of a block stands for, where it has ids.
+    pub trace_block: Option<u32>,
+    /// Whether its arrivals were spread out within their buckets.
+    pub spread: bool,
+}
+
 /// A configuration with its trace and, where it computes, its model.
 pub struct Experiment {
     /// The parameters.
@@ -26,7 +37,7 @@ pub struct Experiment {
     /// What arrives.
     pub trace: Arc<Trace>,
     /// The file that the trace came from; `None`: it was generated.
-    pub source: Option<String>,
+    pub source: Option<Source>,
     model: Option<SharedModel>,
 }
 
@@ -49,7 +60,7 @@ impl Experiment {
     }
 
     /// An experiment on a given trace.
-    pub fn with_trace(config: Config, trace: impl Into<Arc<Trace>>, source: Option<String>) -> Experiment {
+    pub fn with_trace(config: Config, trace: impl Into<Arc<Trace>>, source: Option<Source>) -> Experiment {
         let model = (config.backend == BackendKind::TinyGpt).then(random_model);
         Experiment { config, trace: trace.into(), source, model }
     }

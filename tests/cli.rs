@@ -110,7 +110,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         with(&["--trace-block", "32"]),
         with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
     );
-    let cases: [(&[&str], &[&str]); 35] = [
+    let cases: [(&[&str], &[&str]); 39] = [
         (&odd, &["--trace-block", "40", "blocks of 16"]),
         (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
         (&saved, &["--save-trace", "no tokens"]),
@@ -127,7 +127,17 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["run", "--trace", &empty], &["empty.jsonl", "no requests"]),
         (&["run", "--trace", "/no/such/file"], &["/no/such/file"]),
         (&["run", "--trace", &fine, "--rate", "3"], &["--rate", "--trace"]),
-        (&["run", "--replicas", "0"], &["--replicas", "`0`", "from 1 to 64"]),
+        (&["run", "--replicas", "0"], &["--replicas", "`0`", "from 1 to 1024"]),
+        (&["run", "--spread"], &["--spread", "--trace"]),
+        (&["run", "--requests", "1000001"], &["--requests", "from 1 to 1000000"]),
+        (
+            &["run", "--backend", "modelled", "--requests", "1000000", "--repeat", "7"],
+            &["--requests", "1000000 prompts of up to 592 tokens", "at most 536870912"],
+        ),
+        (
+            &["run", "--replicas", "1024", "--blocks", "64"],
+            &["--replicas", "1048576 tokens", "at most 524288"],
+        ),
         (&["run", "--max-imbalance", "nan"], &["--max-imbalance", "or inf"]),
         (&["run", "--policy", "lest-tokens"], &["--policy", "`least-tokens`"]),
         (&["run", "--policy", "round-robin,round-robin"], &["twice"]),
@@ -211,7 +221,26 @@ fn a_trace_of_block_ids_runs_without_tokens() {
         assert_eq!((&report["completed"], &report["prompt_tokens"]), (&3.into(), &120.into()));
         assert_eq!(report["cached_tokens"], 32, "the second finds 2 of its 2 full blocks, the third none");
         assert!(report["span"].as_f64().is_some_and(|span| span < 6.0), "it begins with its first arrival");
+        assert_eq!(report["configuration"]["trace_block"], 32);
+        assert!(report["configuration"].get("spread").is_none());
     }
+}
+
+#[test]
+fn rounded_arrivals_are_spread_where_that_is_asked_for() {
+    let line = |at: u32, id: u32| {
+        format!("{{\"timestamp\": {at}, \"input_length\": 32, \"output_length\": 1, \"hash_ids\": [{id}]}}\n")
+    };
+    let lines: String = (0..300).map(|i| line(i / 100 * 60_000, i)).collect();
+    let path = file("rounded.jsonl", lines.as_bytes());
+    let args = ["run", "--backend", "modelled", "--policy", "round-robin", "--json", "--trace", &path];
+    let args = [&args[..], &["--trace-block", "32", "--replicas", "1"]].concat();
+    let ttft = |report: &Value| report[0]["ttft"]["p50"].as_f64().expect("a time");
+    let (plain, spread) = (json(&args), json(&[&args[..], &["--spread"]].concat()));
+    assert!(ttft(&spread) < ttft(&plain) / 4.0, "no burst that nobody saw");
+    assert_eq!(spread[0]["configuration"]["spread"], true);
+    let other = json(&[&args[..], &["--spread", "--seed", "9"]].concat());
+    assert_ne!(other[0]["span"], spread[0]["span"], "drawn from the seed");
 }
 
 #[test]

@@ -3,28 +3,19 @@
 //! `cargo run --release --example simulate -- [WHAT …]`, where WHAT is `shared` (300,000 requests that share half
 //! of their prompts), `mooncake` (a public trace, if it is there: `WARMROUTE_TRACES` names its folder),
 //! `requests` (the same shape from 10³ to 10⁶ requests) or `replicas` (up to 1,024 of them). Without
-//! any, the first two. Reading or drawing a trace is not counted; the summary is.
+//! any, the first two. Replicas are Llama 3.1 8B on an H100 each, by the roofline. Reading or drawing a trace is not counted; the summary is.
 
-use warmroute::cost::{PiecePrice, StepPrice};
+use warmroute::cost::roofline::{Accelerator, ServedModel};
 use warmroute::engine::sampling::Sampling;
-use warmroute::engine::{Limits, Modelled, Replica};
+use warmroute::engine::{Modelled, Replica};
 use warmroute::fleet::{Devices, Fleet};
+use warmroute::params::Config;
 use warmroute::policy::{PolicyKind, PolicySettings};
 use warmroute::sim::{Objectives, Recorder, Summary, run_express};
 use warmroute::trace::{BlockIds, Prompt, RequestSpec, Trace};
 use warmroute::units::Time;
 
 mod host;
-
-/// Llama-3-8B on an H100 as lines: weights of 16.06 GB and 131,072 B of keys and values a token at 70 %
-/// of 3.35 TB/s, two operations a weight and token at 65 % of 989.5 TFLOP/s.
-const PRICE: StepPrice = StepPrice {
-    prefill: PiecePrice { base: 200_000_000, per_token: 25_000_000, per_pair: 815 },
-    decode: PiecePrice { base: 6_850_000_000, per_token: 25_000_000, per_pair: 55_900 },
-};
-
-/// Tokens that fit beside the weights and 2 GB of activations in 90 % of 80 GB.
-const POOL_TOKENS: f64 = (80e9 * 0.9 - 16.1e9 - 2e9) / 131_072.0;
 
 struct Setup {
     replicas: u32,
@@ -37,18 +28,19 @@ struct Setup {
 
 impl Setup {
     fn serve(&self, trace: &Trace) -> (Summary, u64) {
-        let blocks = POOL_TOKENS as usize / self.block_size;
-        let limits = Limits { blocks, block_size: self.block_size, max_batch: 256, positions: 131_072 };
+        let block_size = self.block_size as u32;
+        let config = Config { block_size, ..Config::on(Some(Accelerator::H100), ServedModel::Llama8B) };
+        config.validate().expect("the model fits the accelerator");
+        let limits = config.limits();
         let replica = |index| Replica::new(index, limits, Box::new(Modelled));
         let settings = PolicySettings {
             prefix_length: self.prefix.div_ceil(trace.tokens_per_item()),
-            max_imbalance: 2.0,
-            ..PolicySettings::default()
+            ..config.policy_settings()
         };
         let replicas = (0..self.replicas).map(replica).collect();
         let mut fleet = Fleet::new(replicas, self.policy.build(&settings), Devices::Separate);
-        let mut recorder = Recorder::new(self.replicas as usize, blocks);
-        run_express(&mut fleet, trace, &Sampling::default(), &PRICE, &mut recorder)
+        let mut recorder = Recorder::new(self.replicas as usize, limits.blocks);
+        run_express(&mut fleet, trace, &Sampling::default(), &config.price(), &mut recorder)
             .expect("the run fits the clock");
         let steps = warmroute::engine::Engine::replicas(&fleet).iter().map(|r| r.stats().steps).sum();
         (recorder.summary(&Objectives { ttft: 1.0, itl: 0.05 }, &trace.tenants), steps)

@@ -130,6 +130,9 @@ Where it starts from:
         The trace is Mooncake's JSON lines: timestamp (ms), input_length, output_length, hash_ids
         with an id for each N tokens. It has no tokens: only --backend modelled runs it, with a
         --block-size that divides N.
+  --spread
+        Spread arrivals out where the trace rounds them (Mooncake's to 3 s): each anywhere in its
+        bucket, drawn from --seed, the order kept.
   --preset NAME
         Where the parameters start from: chapter (the chapter's experiment, the default) or
         tinygpt-wasm (the same offered load at the price of our own engine).

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::UsageError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Source};
 use crate::params::{BackendKind, Config, Group, PARAMS, Problem, from_settings, nearest, param};
 use crate::sweep::TraceId;
 use crate::trace::Trace;
@@ -15,6 +15,8 @@ pub struct Inputs {
     pub trace: Option<PathBuf>,
     /// Tokens that an id of a Mooncake trace stands for; without it, the trace is our own format.
     pub trace_block: Option<u32>,
+    /// Whether to spread arrivals out within the buckets that the trace rounds them to.
+    spread: bool,
     preset: Option<String>,
     /// Keys of parameters and their values, to be set once the preset is known.
     values: Vec<(String, String)>,
@@ -22,7 +24,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// The flags besides the parameters'.
-    const FLAGS: [&str; 3] = ["trace", "trace-block", "preset"];
+    const FLAGS: [&str; 4] = ["trace", "trace-block", "spread", "preset"];
 
     /// Takes a flag with its value, where it is one of these.
     pub fn take(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<bool, UsageError> {
@@ -32,6 +34,7 @@ impl Inputs {
                 let block = whole("trace-block", parser, 1..=65_536, "a whole number of tokens")?;
                 once("trace-block", &mut self.trace_block, block as u32)?;
             }
+            "spread" => self.spread = true,
             "preset" => self.preset = Some(text(parser)?),
             _ => {
                 let Some(param) = param(flag) else { return Ok(false) };
@@ -91,8 +94,13 @@ impl Inputs {
         Ok(config)
     }
 
-    /// Whether the trace's blocks, if it is told by blocks, suit a configuration.
+    /// Whether what is said about the trace is right, and suits a configuration.
     pub fn check_block(&self, config: &Config) -> Result<(), UsageError> {
+        if self.spread && self.trace.is_none() {
+            return Err(UsageError(
+                "--spread: the generated trace rounds no arrivals; it goes with --trace".into(),
+            ));
+        }
         let Some(block) = self.trace_block else { return Ok(()) };
         let problem = if self.trace.is_none() {
             "says what an id of a trace stands for; it goes with --trace".to_owned()
@@ -109,6 +117,12 @@ impl Inputs {
         Err(UsageError(format!("--trace-block: {problem}")))
     }
 
+    /// Where the trace comes from, for the record.
+    pub fn source(&self) -> Option<Source> {
+        let file = self.trace.as_ref()?.display().to_string();
+        Some(Source { file, trace_block: self.trace_block, spread: self.spread })
+    }
+
     /// Reads the trace, where there is a file, and says which it was.
     pub fn read_trace(&self, config: &Config) -> Result<Option<(Trace, TraceId)>, UsageError> {
         let Some(path) = &self.trace else { return Ok(None) };
@@ -122,8 +136,10 @@ impl Inputs {
         if trace.requests.is_empty() {
             return Err(UsageError(format!("{name}: no requests; a trace is one JSON object a line")));
         }
+        let trace = if self.spread { trace.spread(config.seed) } else { trace };
         let own = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        Ok(Some((trace, TraceId::new(own, text.as_bytes(), self.trace_block))))
+        let id = TraceId::new(own, text.as_bytes(), self.trace_block);
+        Ok(Some((trace, TraceId { spread: self.spread, ..id })))
     }
 }
 

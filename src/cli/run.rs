@@ -72,9 +72,8 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if let Some(seeds) = options.seeds {
         return many_seeds(&options, &config, seeds);
     }
-    let path = options.inputs.trace.as_ref().map(|path| path.display().to_string());
     let experiment = match options.inputs.read_trace(&config)? {
-        Some((trace, _)) => Experiment::with_trace(config, trace, path),
+        Some((trace, _)) => Experiment::with_trace(config, trace, options.inputs.source()),
         None => Experiment::new(config),
     };
     if let Some(path) = &options.save_trace {

@@ -183,6 +183,22 @@ impl Config {
                 ),
             );
         }
+        let longest = self.generator().longest_prompt();
+        let tokens = u64::from(self.requests) * longest;
+        if tokens > MAX_TRACE_TOKENS {
+            return problem(
+                "requests",
+                format!(
+                    "{} prompts of up to {longest} tokens are {tokens} tokens; a generated trace has at most {MAX_TRACE_TOKENS} {}",
+                    self.requests,
+                    if cfg!(target_arch = "wasm32") {
+                        "in the page (the command line takes more)"
+                    } else {
+                        "(2 GiB)"
+                    },
+                ),
+            );
+        }
         self.validate_replica()?;
         let positions = ModelConfig::default().positions;
         if self.backend == BackendKind::TinyGpt && self.positions as usize > positions {
@@ -202,6 +218,16 @@ impl Config {
                     "{} blocks of {} tokens are {pool} tokens; with real tensors a replica holds at most {MAX_TINYGPT_POOL} (the modelled backend has no such limit)",
                     self.pool_blocks(),
                     self.block_size
+                ),
+            );
+        }
+        let all = pool * u64::from(self.replicas);
+        if self.backend == BackendKind::TinyGpt && all > MAX_TINYGPT_POOLS {
+            return problem(
+                "replicas",
+                format!(
+                    "{} replicas of {pool} tokens each are {all} tokens; with real tensors they are at most {MAX_TINYGPT_POOLS} (the modelled backend has no such limit)",
+                    self.replicas
                 ),
             );
         }
@@ -270,3 +296,9 @@ const MAX_DAYS: f64 = 100.0;
 
 /// Tokens of keys and values that a replica with real tensors holds at most: 3 KiB each, so 192 MiB.
 const MAX_TINYGPT_POOL: u64 = 65_536;
+
+/// The same of all replicas together: 1.5 GiB, which a page's memory of 4 GiB has room for.
+const MAX_TINYGPT_POOLS: u64 = 1 << 19;
+
+/// Tokens of a generated trace's prompts, four bytes each: 2 GiB natively, 512 MiB in each of a page's workers.
+const MAX_TRACE_TOKENS: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 29 };

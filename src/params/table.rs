@@ -48,7 +48,7 @@ macro_rules! choice {
 
 /// Every parameter, in the order of controls and help.
 pub static PARAMS: [Param; 36] = [
-    param!(Trace, requests, "Requests", "requests", integer(1, 100_000), U32, "How many requests arrive."),
+    param!(Trace, requests, "Requests", "requests", integer(1, 1_000_000), U32, "How many requests arrive."),
     param!(
         Trace,
         rate,
@@ -63,7 +63,7 @@ pub static PARAMS: [Param; 36] = [
         tenants,
         "Tenants",
         "tenants",
-        integer(1, 64),
+        integer(1, 1024),
         U32,
         "How many tenants, each with a system prompt of its own."
     ),
@@ -90,7 +90,7 @@ pub static PARAMS: [Param; 36] = [
         repeat,
         "System prompt repeats",
         "times",
-        integer(1, 24),
+        integer(1, 1024),
         U32,
         "How often a system prompt of 60 to 80 bytes is repeated in front of each question."
     ),
@@ -99,7 +99,7 @@ pub static PARAMS: [Param; 36] = [
         user_min,
         "Question, shortest",
         "tokens",
-        integer(1, 512),
+        integer(1, 131_072),
         U32,
         "Fewest tokens of a user's own question."
     ),
@@ -108,7 +108,7 @@ pub static PARAMS: [Param; 36] = [
         user_max,
         "Question, longest",
         "tokens",
-        integer(1, 512),
+        integer(1, 131_072),
         U32,
         "Most tokens of a user's own question."
     ),
@@ -117,7 +117,7 @@ pub static PARAMS: [Param; 36] = [
         output_min,
         "Output, shortest",
         "tokens",
-        integer(1, 512),
+        integer(1, 131_072),
         U32,
         "Fewest tokens that a request generates."
     ),
@@ -126,11 +126,11 @@ pub static PARAMS: [Param; 36] = [
         output_max,
         "Output, longest",
         "tokens",
-        integer(1, 512),
+        integer(1, 131_072),
         U32,
         "Most tokens that a request generates."
     ),
-    param!(Fleet, replicas, "Replicas", "replicas", integer(1, 64), U32, "How many replicas serve."),
+    param!(Fleet, replicas, "Replicas", "replicas", integer(1, 1024), U32, "How many replicas serve."),
     Param {
         key: "accelerator",
         label: "Accelerator",

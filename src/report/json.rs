@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Source};
 use crate::params::{Config, Group, PARAMS};
 use crate::policy::PolicyKind;
 use crate::sim::Summary;
@@ -24,14 +24,22 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Configuration {
     config: Config,
-    trace: Option<String>,
+    trace: Option<Source>,
 }
 
 impl Serialize for Configuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
-        map.serialize_entry("trace", &self.trace)?;
+        map.serialize_entry("trace", &self.trace.as_ref().map(|source| &source.file))?;
+        if let Some(Source { trace_block, spread, .. }) = self.trace {
+            if let Some(block) = trace_block {
+                map.serialize_entry("trace_block", &block)?;
+            }
+            if spread {
+                map.serialize_entry("spread", &true)?;
+            }
+        }
         let pool = self.config.kv_pool();
         // A trace from a file was made by none of the generator's parameters.
         for param in PARAMS.iter().filter(|p| self.trace.is_none() || p.group != Group::Trace) {

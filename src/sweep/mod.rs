@@ -74,6 +74,9 @@ pub struct TraceId {
     pub digest: String,
     /// Tokens that a block's id stands for, where it has ids.
     pub trace_block: Option<u32>,
+    /// Whether its arrivals were spread out within their buckets.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub spread: bool,
 }
 
 impl TraceId {
@@ -81,7 +84,7 @@ impl TraceId {
     pub fn new(name: String, content: &[u8], trace_block: Option<u32>) -> TraceId {
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         let digest = format!("{:016x}", content.iter().fold(0xcbf2_9ce4_8422_2325, mix));
-        TraceId { name, digest, trace_block }
+        TraceId { name, digest, trace_block, spread: false }
     }
 }
 

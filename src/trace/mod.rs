@@ -12,6 +12,7 @@ pub mod export;
 pub mod generate;
 pub mod import;
 mod prompt;
+mod spread;
 
 pub use prompt::{BlockIds, Content, Contents, Prompt};
 

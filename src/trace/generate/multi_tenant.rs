@@ -22,6 +22,9 @@ const SYSTEM_PROMPTS: [&str; 6] = [
     "Turn the question into one SQL query over the schema you were given. ",
 ];
 
+/// Bytes of the longest system prompt, once.
+const LONGEST_SYSTEM_PROMPT: u64 = 80;
+
 /// The parameters of a multi-tenant trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiTenant {
@@ -52,7 +55,7 @@ pub fn system_prompt(tenant: usize, seed: u64) -> Vec<u8> {
     }
     // A stream of its own, so that the prompt does not depend on how many requests there are.
     let mut draw = Draw::new(seed ^ (tenant as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let len = draw.between(60, 80);
+    let len = draw.between(60, LONGEST_SYSTEM_PROMPT);
     printable(&mut draw, len)
 }
 
@@ -73,6 +76,11 @@ impl MultiTenant {
             }
         }
         weights
+    }
+
+    /// Tokens of the longest prompt that it can draw.
+    pub fn longest_prompt(&self) -> u64 {
+        LONGEST_SYSTEM_PROMPT * self.repeat as u64 + self.user_bytes.1
     }
 
     /// Draws the trace. Arrivals that would not fit the clock are left out: a configuration that

@@ -88,10 +88,10 @@ fn the_replay_takes_about_ten_seconds() {
 fn what_is_out_of_range_is_refused_and_the_last_value_stays() {
     let mut state = opened("rate=12", false);
     let run = state.lanes[0].run;
-    act(&mut state, Action::Edit { key: "replicas", text: "99".into() });
+    act(&mut state, Action::Edit { key: "replicas", text: "9999".into() });
     assert_eq!((state.config.replicas, state.lanes[0].run), (4, run), "nothing is run anew");
     let (text, problem) = state.text("replicas");
-    assert!(text == "99" && problem.expect("refused").contains("from 1 to 64"));
+    assert!(text == "9999" && problem.expect("refused").contains("from 1 to 1024"));
     act(&mut state, Action::Edit { key: "replicas", text: "3".into() });
     assert_eq!((state.config.replicas, state.text("replicas")), (3, ("3".into(), None)));
     assert_eq!(state.query(), "rate=12&replicas=3");
