@@ -95,12 +95,15 @@ impl Change {
 
 impl Phase {
     fn setting(&self) -> Setting {
-        let Config { max_imbalance, replicas, .. } = self.config;
-        Setting {
-            policy: self.policy,
-            guard: Some(max_imbalance).filter(|guard| guard.is_finite()),
-            replicas,
-        }
+        Setting::of(&self.config, self.policy)
+    }
+}
+
+impl Setting {
+    /// A configuration's, under a policy.
+    pub fn of(config: &Config, policy: PolicyKind) -> Setting {
+        let guard = Some(config.max_imbalance).filter(|guard| guard.is_finite());
+        Setting { policy, guard, replicas: config.replicas }
     }
 }
 
@@ -125,7 +128,7 @@ pub fn record(experiment: &Experiment, policy: PolicyKind, detailed: bool) -> Re
             .expect("nothing changes, so nothing is wrong with it")
             .finish();
     }
-    let mut log = RunLog::new(Phase { config: config.clone(), policy }.setting(), None);
+    let mut log = RunLog::new(Setting::of(config, policy), None);
     let mut recorder = experiment.recorder();
     let (sampling, price, fleet) = (config.sampling(), config.price(), &mut experiment.fleet(policy));
     run_express_observed(fleet, &experiment.trace, &sampling, &price, &mut recorder, &mut log)?;
