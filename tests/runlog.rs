@@ -276,7 +276,8 @@ fn until(log: &RunLog, at: u64) -> (Told<ArrivalEntry>, Vec<Told<ReplicaEntry>>)
     let setting = |entry: &ArrivalEntry| matches!(entry, ArrivalEntry::Setting(_));
     let early = |t: &Time| t.0 <= at;
     let arrivals = log.arrivals().take_while(|(t, _)| early(t));
-    let arrivals = arrivals.filter(|(t, entry)| t.0 == 0 || !setting(entry)).collect();
+    let arrivals = arrivals.enumerate().filter(|(place, (_, entry))| *place == 0 || !setting(entry));
+    let arrivals = arrivals.map(|(_, told)| told).collect();
     let of = |i| log.replica(i).take_while(|(t, _)| early(t)).collect();
     let mut replicas: Vec<Vec<_>> = (0..log.replicas()).map(of).collect();
     while replicas.last().is_some_and(Vec::is_empty) {
