@@ -86,10 +86,15 @@ impl Experiment {
     /// An empty fleet under a policy.
     pub fn fleet(&self, policy: PolicyKind) -> Fleet {
         let replicas = (0..self.config.replicas).map(|i| self.replica(i)).collect();
-        let mut settings = self.config.policy_settings();
-        // A prefix is so many of what a prompt is told by.
-        settings.prefix_length = settings.prefix_length.div_ceil(self.trace.tokens_per_item());
-        Experiment::behind_routers(&self.config, policy, &settings, replicas)
+        Experiment::behind_routers(&self.config, policy, &self.policy_settings(&self.config), replicas)
+    }
+
+    /// A configuration's settings of the policies for this trace: a prefix is so many of what its prompts
+    /// are told by.
+    pub fn policy_settings(&self, config: &Config) -> PolicySettings {
+        let PolicySettings { prefix_length, .. } = config.policy_settings();
+        let prefix_length = prefix_length.div_ceil(self.trace.tokens_per_item());
+        PolicySettings { prefix_length, ..config.policy_settings() }
     }
 
     /// Replicas behind the routers of a configuration.

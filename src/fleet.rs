@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, Placement, Rejection, Replica, Request, StepEnd, StepStart};
-use crate::policy::{Decision, Policy};
+use crate::policy::{Decision, Policy, PolicySettings};
 use crate::router::{Routers, Signal};
 use crate::units::Time;
 
@@ -25,7 +25,7 @@ pub struct Fleet {
     devices: Devices,
     assignments: Vec<u64>,
     /// On a shared device: the replica that steps now, or stepped last.
-    turn: usize,
+    turn: Option<usize>,
 }
 
 impl Fleet {
@@ -37,13 +37,40 @@ impl Fleet {
     /// The same behind a router for each of these policies, all of one kind.
     pub fn behind(policies: Vec<Box<dyn Policy>>, replicas: Vec<Replica>, devices: Devices) -> Fleet {
         assert!(!replicas.is_empty(), "a fleet has at least one replica");
-        let (n, turn) = (replicas.len(), replicas.len() - 1);
-        Fleet { routers: Routers::new(policies, n), assignments: vec![0; n], replicas, devices, turn }
+        let n = replicas.len();
+        Fleet { routers: Routers::new(policies, n), assignments: vec![0; n], replicas, devices, turn: None }
     }
 
     /// The same with loads that its routers see late.
     pub fn with_signal(self, signal: Signal) -> Fleet {
         Fleet { routers: self.routers.with_signal(signal), ..self }
+    }
+
+    /// Gives its routers other policies, one each, all of one kind: these begin without a memory, the
+    /// routers go on with what they know of the replicas. One that decides on late loads and has never
+    /// seen any looks now.
+    pub fn change_policy(&mut self, policies: Vec<Box<dyn Policy>>, now: Time) {
+        self.routers.replace(policies, now, &self.replicas);
+    }
+
+    /// Gives its routers' policies other settings; these go on with what they remember.
+    pub fn retune(&mut self, settings: &PolicySettings) {
+        self.routers.retune(settings);
+    }
+
+    /// Has its routers see loads otherwise late from now on.
+    pub fn change_signal(&mut self, signal: Signal, now: Time) {
+        self.routers.set_signal(signal, now, &self.replicas);
+    }
+
+    /// Sends requests to its first `active` replicas from now on. Where there are fewer, `replica` makes
+    /// the others, which join cold and empty. Those beyond are drained: they are sent nothing more and
+    /// finish what they have, what waits there included; if they are scaled to again, they serve again,
+    /// with what is left in their caches.
+    pub fn scale(&mut self, active: usize, replica: impl FnMut(u32) -> Replica) {
+        self.replicas.extend((self.replicas.len() as u32..active as u32).map(replica));
+        self.assignments.resize(self.replicas.len(), 0);
+        self.routers.scale(active, self.replicas.len());
     }
 
     /// Requests sent to each replica.
@@ -92,8 +119,8 @@ impl Fleet {
 
     /// On a shared device: the next replica that has work, after the last one stepped.
     fn next(&self) -> Option<usize> {
-        let n = self.replicas.len();
-        (1..=n).map(|k| (self.turn + k) % n).find(|&i| self.replicas[i].has_work())
+        let (n, first) = (self.replicas.len(), self.turn.map_or(0, |turn| turn + 1));
+        (0..n).map(|k| (first + k) % n).find(|&i| self.replicas[i].has_work())
     }
 }
 
@@ -125,14 +152,18 @@ impl Engine for Fleet {
 
     fn begin_step(&mut self, device: usize) -> StepStart {
         if self.devices == Devices::Shared {
-            self.turn = self.next().expect("a step begins only where there is work");
-            return self.replicas[self.turn].begin_step(0);
+            let next = self.next().expect("a step begins only where there is work");
+            self.turn = Some(next);
+            return self.replicas[next].begin_step(0);
         }
         self.replicas[device].begin_step(0)
     }
 
     fn end_step(&mut self, device: usize) -> StepEnd {
-        let replica = if self.devices == Devices::Shared { self.turn } else { device };
+        let replica = match self.devices {
+            Devices::Shared => self.turn.expect("only a step that began can end"),
+            Devices::Separate => device,
+        };
         let end = self.replicas[replica].end_step(0);
         self.settle(replica);
         end

@@ -20,6 +20,7 @@
 //! - [`sim`]: the event loop, the record of each request, the summary.
 //! - [`params`]: every parameter once, for controls, URL, command line and help.
 //! - [`experiment`]: a configuration made into runs.
+//! - [`runlog`]: what happened in a run, kept small: the state at any time, and other futures.
 //! - [`chapter`]: the published run that the default price is fitted to, and how near it comes.
 //! - [`report`]: results as JSON and tables.
 //! - [`sweep`]: one or two parameters over their values × policies × seeds; replica-equivalents.
@@ -44,6 +45,7 @@ pub mod plot;
 pub mod policy;
 pub mod report;
 pub mod router;
+pub mod runlog;
 pub mod sim;
 pub mod sweep;
 pub mod trace;

@@ -19,9 +19,13 @@
 //!
 //! **Matches** (what each replica's cache has of a prompt) are never late, whoever asks: this is the bound for
 //! routers that are told of every block as it comes and goes.
+//!
+//! **What changes while they run.** A router outlives its policy: given another, it still knows what it
+//! sent and was shown, and only what the old policy remembered is lost. It chooses among the replicas
+//! that are active; the others, if any, have the highest numbers.
 
 use crate::engine::{Replica, Request, RequestId};
-use crate::policy::{Decision, Policy, ReplicaLoad, View};
+use crate::policy::{Decision, Policy, PolicySettings, ReplicaLoad, View};
 use crate::units::{Span, Time};
 
 /// How late a router sees loads.
@@ -63,6 +67,8 @@ pub(crate) struct Routers {
     refreshed: Option<Time>,
     /// By request; only where there are several routers.
     requests: Vec<Sent>,
+    /// Replicas that requests are sent to: so many, from the first on.
+    active: usize,
 }
 
 impl Routers {
@@ -81,12 +87,58 @@ impl Routers {
             signal: Signal::default(),
             refreshed: None,
             requests: Vec::new(),
+            active: replicas,
         }
     }
 
     /// The same with loads that are seen late.
     pub fn with_signal(self, signal: Signal) -> Routers {
         Routers { signal, ..self }
+    }
+
+    /// Puts these policies in the place of the routers' own, one each.
+    pub fn replace(&mut self, policies: Vec<Box<dyn Policy>>, now: Time, replicas: &[Replica]) {
+        assert_eq!(policies.len(), self.routers.len(), "each router has a policy");
+        for (router, policy) in self.routers.iter_mut().zip(policies) {
+            router.policy = policy;
+        }
+        self.first_look(now, replicas);
+    }
+
+    /// Gives the routers' policies other settings.
+    pub fn retune(&mut self, settings: &PolicySettings) {
+        self.routers.iter_mut().for_each(|router| router.policy.retune(settings));
+    }
+
+    /// Has loads seen late in another way from now on.
+    pub fn set_signal(&mut self, signal: Signal, now: Time, replicas: &[Replica]) {
+        self.signal = signal;
+        if signal.period == Span::ZERO {
+            self.refreshed = None;
+        }
+        self.first_look(now, replicas);
+    }
+
+    /// Whoever is to decide on loads that are late, and has never seen any, looks now.
+    fn first_look(&mut self, now: Time, replicas: &[Replica]) {
+        if self.read_loads() && self.signal.period > Span::ZERO && self.refreshed.is_none() {
+            self.refreshed = Some(now);
+            self.routers.iter_mut().for_each(|router| router.look(replicas));
+        }
+    }
+
+    /// Sends requests to the first `active` of `replicas` replicas from now on. Those that are new are
+    /// empty.
+    pub fn scale(&mut self, active: usize, replicas: usize) {
+        assert!((1..=replicas).contains(&active), "somebody serves");
+        self.active = active;
+        let several = self.routers.len() > 1;
+        for router in &mut self.routers {
+            router.shown.resize(replicas, ReplicaLoad::default());
+            if several {
+                router.sent.resize(replicas, ReplicaLoad::default());
+            }
+        }
     }
 
     /// Whether loads are looked at.
@@ -131,12 +183,13 @@ impl Routers {
         if self.signal.period == Span::ZERO && router.policy.reads_loads() {
             router.look(replicas);
         }
+        let shown = &mut router.shown[..self.active];
         if router.policy.reads_matches() {
-            for (shown, replica) in router.shown.iter_mut().zip(replicas) {
+            for (shown, replica) in shown.iter_mut().zip(replicas) {
                 shown.matched_blocks = replica.matched_blocks(&request.prompt) as u32;
             }
         }
-        let mut decision = router.policy.select(request.prompt.items(), &router.shown);
+        let mut decision = router.policy.select(request.prompt.items(), shown);
         decision.view = View {
             router: several.then_some(self.turn as u32),
             refreshed: self.refreshed.map(|time| time.0),

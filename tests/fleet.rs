@@ -2,13 +2,16 @@
 //! and the default preset shows what the chapter shows.
 #![cfg(not(target_arch = "wasm32"))]
 
-use warmroute::engine::Engine;
+use warmroute::engine::sampling::Sampling;
+use warmroute::engine::{Engine, Request};
 use warmroute::experiment::Experiment;
-use warmroute::fleet::Devices;
+use warmroute::fleet::{Devices, Fleet};
 use warmroute::params::{BackendKind, Blocks, Config};
-use warmroute::policy::{PolicyKind, View};
+use warmroute::policy::{PolicyKind, PolicySettings, View};
+use warmroute::router::Signal;
 use warmroute::sim::{Event, Modelled, Record, Simulation, Summary, What};
-use warmroute::trace::RequestSpec;
+use warmroute::trace::{Prompt, RequestSpec};
+use warmroute::units::{Span, Time};
 
 fn modelled(config: Config) -> Experiment {
     Experiment::new(Config { backend: BackendKind::Modelled, ..config })
@@ -269,4 +272,103 @@ fn a_longest_match_is_what_each_cache_has_of_the_prompt() {
         }
     }
     assert_eq!(routed, 60);
+}
+
+/// A fleet without tensors, and a way to send it requests of four tokens, all alike; where each went.
+struct Sent {
+    fleet: Fleet,
+    next: u32,
+}
+
+impl Sent {
+    fn new(policy: PolicyKind, replicas: u32) -> Sent {
+        let fleet = modelled(Config { replicas, ..Config::default() }).fleet(policy);
+        Sent { fleet, next: 0 }
+    }
+
+    fn send(&mut self, requests: usize) -> Vec<u32> {
+        let mut send = |_| {
+            let request = Request {
+                id: self.next,
+                tenant: None,
+                prompt: Prompt::from(vec![1, 2, 3, 4]),
+                max_tokens: 5,
+                output: None,
+                sampling: Sampling::default(),
+            };
+            self.next += 1;
+            self.fleet.add_request(request).expect("it fits").replica
+        };
+        (0..requests).map(&mut send).collect()
+    }
+
+    fn scale(&mut self, replicas: u32) {
+        let experiment = modelled(Config::default());
+        self.fleet.scale(replicas as usize, |index| experiment.replica(index));
+    }
+
+    /// Requests waiting and running on each replica.
+    fn in_flight(&self) -> Vec<u32> {
+        self.fleet.replicas().iter().map(|r| r.load().waiting + r.load().running).collect()
+    }
+}
+
+#[test]
+fn new_replicas_join_empty_and_drained_ones_finish_what_they_have() {
+    let mut sent = Sent::new(PolicyKind::LeastRequests, 2);
+    assert_eq!(sent.send(4), [0, 1, 0, 1]);
+    sent.scale(4);
+    assert_eq!((sent.in_flight(), sent.fleet.devices()), (vec![2, 2, 0, 0], 1));
+    assert_eq!(sent.send(5), [2, 3, 2, 3, 0]);
+    sent.scale(1);
+    assert_eq!(sent.send(2), [0, 0], "the others are drained");
+    assert_eq!(sent.in_flight(), [5, 2, 2, 2], "and keep what they have");
+    while sent.fleet.step().is_some() {}
+    assert_eq!(sent.in_flight(), [0; 4]);
+    sent.scale(3);
+    assert_eq!(sent.send(3), [0, 1, 2], "they serve again");
+    assert_eq!(sent.fleet.assignments(), [6, 3, 3, 2]);
+    assert_eq!(sent.fleet.replicas().len(), 4);
+}
+
+#[test]
+fn another_policy_begins_without_a_memory_and_knows_the_replicas() {
+    let mut sent = Sent::new(PolicyKind::RoundRobin, 3);
+    assert_eq!(sent.send(4), [0, 1, 2, 0]);
+    let settings = PolicySettings::default();
+    sent.fleet.change_policy(vec![PolicyKind::LeastRequests.build(&settings)], Time(1));
+    assert_eq!(sent.send(3), [1, 2, 0]);
+    sent.fleet.change_policy(vec![PolicyKind::RoundRobin.build(&settings)], Time(2));
+    assert_eq!(sent.send(1), [0], "its turns begin anew");
+    sent.fleet.retune(&PolicySettings { prefix_length: 1, max_imbalance: 1.0, ..PolicySettings::default() });
+    assert_eq!(sent.send(3), [1, 2, 0], "other settings take nothing from its memory");
+}
+
+#[test]
+fn whoever_has_never_looked_takes_a_first_look() {
+    let mut sent = Sent::new(PolicyKind::RoundRobin, 3);
+    assert_eq!(sent.send(2), [0, 1]);
+    let (settings, late) = (PolicySettings::default(), Signal { period: Span(1000), own: false });
+    sent.fleet.change_signal(late, Time(1));
+    sent.fleet.change_policy(vec![PolicyKind::LeastRequests.build(&settings)], Time(5));
+    assert_eq!(sent.send(2), [2, 2], "it was shown the loads of time 5");
+    sent.fleet.change_policy(vec![PolicyKind::LeastTokens.build(&settings)], Time(6));
+    assert_eq!(sent.send(1), [2], "a router keeps what it was shown");
+    sent.fleet.refresh(Time(1000));
+    assert_eq!(sent.send(1), [0]);
+    sent.fleet.change_signal(Signal::default(), Time(1001));
+    assert_eq!(sent.send(2), [1, 0], "nothing is late any more");
+}
+
+#[test]
+fn each_of_several_routers_still_knows_what_it_sent() {
+    let config = Config { replicas: 2, routers: 2, ..Config::default() };
+    let mut sent = Sent { fleet: modelled(config).fleet(PolicyKind::LeastTokens), next: 0 };
+    assert_eq!(sent.send(2), [0, 0], "neither knows of the other's");
+    sent.scale(3);
+    let least = || PolicyKind::LeastRequests.build(&PolicySettings::default());
+    sent.fleet.change_policy(vec![least(), least()], Time(1));
+    assert_eq!(sent.send(4), [1, 1, 2, 2]);
+    while sent.fleet.step().is_some() {}
+    assert_eq!(sent.send(2), [0, 0], "all that they sent is finished");
 }

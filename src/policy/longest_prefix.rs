@@ -3,7 +3,7 @@
 //! Without a guard it has a trap: where nobody has anything, the lowest index gets the request, and
 //! from then on has something. A fleet whose prompts share a beginning becomes a fleet of one.
 
-use super::{Decision, Policy, Reason, ReplicaLoad, guarded};
+use super::{Decision, Policy, PolicySettings, Reason, ReplicaLoad, guarded};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that holds the most of its leading blocks, ties to the lowest index,
@@ -21,6 +21,10 @@ impl Policy for LongestPrefix {
 
     fn reads_matches(&self) -> bool {
         true
+    }
+
+    fn retune(&mut self, settings: &PolicySettings) {
+        self.max_imbalance = settings.longest_prefix_guard;
     }
 
     fn select(&mut self, _prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {

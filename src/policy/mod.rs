@@ -121,6 +121,10 @@ pub trait Policy {
         false
     }
 
+    /// Takes other settings and goes on with what it remembers; one that none of them concerns stays as it
+    /// is.
+    fn retune(&mut self, _settings: &PolicySettings) {}
+
     /// Chooses a replica for a prompt: its tokens or, where they are not known, the ids of its blocks.
     /// `replicas` is never empty.
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;

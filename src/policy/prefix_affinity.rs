@@ -1,7 +1,7 @@
 //! `prefix-affinity`: every prompt prefix has a replica of its own, and a guard against the prefix
 //! that is too popular for one.
 
-use super::{Decision, Policy, ReplicaLoad, guarded};
+use super::{Decision, Policy, PolicySettings, ReplicaLoad, guarded};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that its first tokens hash to, unless that replica's load is over
@@ -17,6 +17,11 @@ pub struct PrefixAffinity {
 impl Policy for PrefixAffinity {
     fn name(&self) -> &'static str {
         "prefix-affinity"
+    }
+
+    fn retune(&mut self, settings: &PolicySettings) {
+        self.prefix_length = settings.prefix_length;
+        self.max_imbalance = settings.max_imbalance;
     }
 
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {

@@ -8,7 +8,7 @@
 //! tokens) follows from how many steps have ended.
 
 use super::gaps::Run;
-use super::{Recorder, TooLong, arrival, request};
+use super::{Observer, Recorder, TooLong, arrival, request};
 use crate::cost::{Line, Price};
 use crate::engine::sampling::Sampling;
 use crate::engine::{Engine, Replica, RequestId, Work};
@@ -29,6 +29,18 @@ pub fn run_express(
     price: &impl Price,
     recorder: &mut Recorder,
 ) -> Result<(), TooLong> {
+    run_express_observed(fleet, trace, sampling, price, recorder, &mut ())
+}
+
+/// The same, telling somebody what happens.
+pub fn run_express_observed(
+    fleet: &mut Fleet,
+    trace: &Trace,
+    sampling: &Sampling,
+    price: &impl Price,
+    recorder: &mut Recorder,
+    observer: &mut impl Observer,
+) -> Result<(), TooLong> {
     let replicas = fleet.replicas().len();
     assert_eq!(fleet.devices(), replicas, "each replica has a device of its own");
     let mut lanes = vec![Lane::default(); replicas];
@@ -38,29 +50,31 @@ pub fn run_express(
         let arrival = arrival(id, spec);
         if let Err(rejection) = fleet.check(&request) {
             recorder.rejected(now.0, &arrival, rejection);
+            observer.rejected(now.0, &arrival, rejection);
             continue;
         }
         if let Some(seen) = fleet.looks_at(now) {
             for (index, lane) in lanes.iter_mut().enumerate() {
-                lane.go(fleet, index, seen, price, recorder)?;
+                lane.go(fleet, index, seen, price, recorder, observer)?;
             }
             fleet.refresh(seen);
         }
         if fleet.reads_matches() {
             for (index, lane) in lanes.iter_mut().enumerate() {
-                lane.go(fleet, index, now, price, recorder)?;
+                lane.go(fleet, index, now, price, recorder, observer)?;
             }
         }
         let decision = fleet.decide(&request);
         let index = decision.replica as usize;
         let lane = &mut lanes[index];
-        lane.go(fleet, index, now, price, recorder)?;
+        lane.go(fleet, index, now, price, recorder, observer)?;
         lane.interrupt(fleet.replica_mut(index), now);
         fleet.place(request, &decision).expect("it was checked against the limits of all replicas");
         recorder.routed(now.0, &arrival, decision.replica);
+        observer.routed(now.0, &arrival, decision.replica, Some(&decision));
     }
     for (index, lane) in lanes.iter_mut().enumerate() {
-        lane.go(fleet, index, Time(u64::MAX), price, recorder)?;
+        lane.go(fleet, index, Time(u64::MAX), price, recorder, observer)?;
     }
     // Whoever is ready at the clock's last instant has no time left.
     if fleet.has_work() { Err(TooLong) } else { Ok(()) }
@@ -99,6 +113,7 @@ impl Lane {
         now: Time,
         price: &impl Price,
         recorder: &mut Recorder,
+        observer: &mut impl Observer,
     ) -> Result<(), TooLong> {
         loop {
             let replica = fleet.replica_mut(index);
@@ -106,7 +121,7 @@ impl Lane {
                 if self.ready >= now || !replica.has_work() {
                     return Ok(());
                 }
-                self.stretch = Some(Stretch::begin(replica, self.ready, price, recorder)?);
+                self.stretch = Some(Stretch::begin(replica, self.ready, price, recorder, observer)?);
                 continue;
             };
             if stretch.end > now {
@@ -118,6 +133,7 @@ impl Lane {
                 continue;
             }
             stretch.finish(replica, recorder);
+            observer.ended(stretch.end.0, index as u32, replica.joined(), replica.finished());
             fleet.settle(index);
             self.ready = stretch.end;
             self.stretch = None;
@@ -142,10 +158,12 @@ impl Stretch {
         at: Time,
         price: &impl Price,
         recorder: &mut Recorder,
+        observer: &mut impl Observer,
     ) -> Result<Stretch, TooLong> {
         replica.begin();
         let start = replica.started();
         recorder.started(at.0, start);
+        observer.started(at.0, start);
         for &request in replica.rested() {
             recorder.rested(at.0, request);
         }

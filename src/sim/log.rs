@@ -98,6 +98,27 @@ pub enum BlockState {
     Held,
 }
 
+/// Who is told what happens as it happens, from event to event: all arrivals in order of time and all
+/// that happens on one replica in order of time, but those of different replicas in any order. Of steps in
+/// which nothing but decoding happens only the first that begins and the last that ends need be told.
+pub trait Observer {
+    /// A request arrived and was sent to a replica, which has come as far as that moment.
+    fn routed(&mut self, _at: u64, _arrival: &Arrival, _replica: u32, _decision: Option<&Decision>) {}
+
+    /// A request arrived that can never be served.
+    fn rejected(&mut self, _at: u64, _arrival: &Arrival, _rejection: Rejection) {}
+
+    /// A replica began a step.
+    fn started(&mut self, _at: u64, _start: &StepStart) {}
+
+    /// A replica ended a step, which completed the prefill of some requests, whose next token is out,
+    /// and finished some, both in the order of the batch.
+    fn ended(&mut self, _at: u64, _replica: u32, _joined: &[RequestId], _finished: &[RequestId]) {}
+}
+
+/// Nobody.
+impl Observer for () {}
+
 /// Notices which blocks changed between two looks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockWatch {

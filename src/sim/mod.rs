@@ -12,8 +12,8 @@ mod recorder;
 mod summary;
 
 pub use clock::{Clock, Measured, Modelled};
-pub use express::run_express;
-pub use log::{Arrival, BlockChange, BlockState, Event, What};
+pub use express::{run_express, run_express_observed};
+pub use log::{Arrival, BlockChange, BlockState, Event, Observer, What};
 pub use recorder::{Outcome, Record, Recorder};
 pub use summary::{Objectives, Quantiles, RejectedRequest, Summary, TenantSummary, quantile};
 
@@ -78,6 +78,22 @@ impl<'t, E: Engine> Simulation<'t, E> {
         self.next_arrival
     }
 
+    /// The next instant at which anything happens.
+    pub fn next_instant(&self) -> Option<Time> {
+        let arrival = self.trace.requests.get(self.next_arrival).map(|r| r.arrival);
+        let end = self.busy.iter().flatten().min().copied();
+        [arrival, end].into_iter().flatten().min()
+    }
+
+    /// Changes the engine between two instants. It may have more replicas, and more devices, afterwards.
+    pub fn alter(&mut self, change: impl FnOnce(&mut E)) {
+        change(&mut self.engine);
+        self.busy.resize(self.engine.devices(), None);
+        if let Some(watches) = &mut self.watches {
+            watches.resize(self.engine.replicas().len(), BlockWatch::default());
+        }
+    }
+
     /// Runs to the end.
     pub fn run(&mut self, mut observe: impl FnMut(Event)) -> Result<(), TooLong> {
         while self.advance(&mut observe)? {}
@@ -87,9 +103,7 @@ impl<'t, E: Engine> Simulation<'t, E> {
     /// Goes to the next instant at which anything happens, and does what happens there. `false`
     /// once nothing is left to happen.
     pub fn advance(&mut self, mut observe: impl FnMut(Event)) -> Result<bool, TooLong> {
-        let arrival = self.trace.requests.get(self.next_arrival).map(|r| r.arrival);
-        let end = self.busy.iter().flatten().min().copied();
-        let Some(now) = [arrival, end].into_iter().flatten().min() else { return Ok(false) };
+        let Some(now) = self.next_instant() else { return Ok(false) };
         // What was due since the last instant shows how that one left things.
         if let Some(before) = now.0.checked_sub(1) {
             self.engine.refresh(Time(before));

@@ -122,6 +122,13 @@ impl Recorder {
         }
     }
 
+    /// From now on there are so many replicas, if that is more than before.
+    pub fn grow(&mut self, replicas: usize) {
+        let replicas = replicas.max(self.assignments.len());
+        self.assignments.resize(replicas, 0);
+        self.assigned_tokens.resize(replicas, 0);
+    }
+
     /// The records so far, by request.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
