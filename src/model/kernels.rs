@@ -22,15 +22,12 @@ pub mod simd;
 
 pub use elementwise::{exp, rms_norm};
 pub(super) use gemm::accumulate;
-pub use input::Input;
+pub use input::{Input, SPAN};
 pub use matrix::PackedMatrix;
 pub use rope::RopeTable;
 
 /// Floats computed at once.
 pub const LANES: usize = 8;
-
-/// Eight neighbouring floats in memory.
-pub type Lanes = [f32; LANES];
 
 #[cfg(test)]
 pub(crate) mod testing {

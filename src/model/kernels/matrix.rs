@@ -6,7 +6,7 @@ use super::input::SPAN;
 /// A weight matrix packed into panels of eight output columns, so that the inner loop reads memory in order.
 ///
 /// The last panel is filled up with zero columns. Where every weight is a whole number of at most seven bits and a
-/// sign times one power of two, and the depth is whole [spans](super::input::SPAN), a weight takes a byte instead of
+/// sign times one power of two, and the depth is whole [spans](super::SPAN), a weight takes a byte instead of
 /// four. Nothing of a weight is lost, but the rows are then rounded to whole numbers of sixteen bits too (see
 /// [`Input`](super::Input)), and products are summed as such: twice as many at once as floats. Other matrices are
 /// multiplied in f32.
