@@ -75,7 +75,7 @@ fn whole_numbers_are_multiplied_exactly() {
     let (rows, depth, columns) = (6, 96, 19);
     let elements: Vec<i64> = floats(10, rows * depth).iter().map(|x| (x * 32_767.0) as i64).collect();
     let elements: Vec<i64> =
-        elements.iter().enumerate().map(|(i, x)| if i % 32 == 7 { -32_767 } else { *x }).collect();
+        elements.iter().enumerate().map(|(i, x)| if i % SPAN == 7 { -32_767 } else { *x }).collect();
     let weights: Vec<i64> = floats(11, columns * depth).iter().map(|x| (x * 127.0).round() as i64).collect();
     let given: Vec<f32> = elements.iter().map(|x| *x as f32).collect();
     let packed =
