@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use warmroute::model::ModelConfig;
-use warmroute::model::kernels::{LANES, PackedMatrix, Unpacked};
+use warmroute::model::kernels::{Input, LANES, PackedMatrix};
 
 use super::common::Work;
 
@@ -20,14 +20,34 @@ struct Layer {
     down: PackedMatrix,
 }
 
+/// Rows to read, ready for a matrix: that they are rounded for it is no part of a product.
+#[derive(Default)]
+struct Inputs(Vec<((usize, usize), Input)>);
+
+impl Inputs {
+    /// `rows` rows for a matrix, made when first asked for; matrices of one depth share them.
+    fn of(&mut self, rows: usize, matrix: &PackedMatrix) -> &Input {
+        let shape = (rows, matrix.depth());
+        let known = self.0.iter().position(|(other, _)| *other == shape);
+        let index = known.unwrap_or_else(|| {
+            let mut input = Input::default();
+            input.floats_mut(rows, matrix.depth()).copy_from_slice(&floats(0, rows * matrix.depth()));
+            self.0.push((shape, input));
+            self.0.len() - 1
+        });
+        let input = &mut self.0[index].1;
+        input.round_for(matrix);
+        input
+    }
+}
+
 /// Matrices of the model's shapes, and somewhere to read rows from and write them to.
 pub struct Floor {
     config: ModelConfig,
     layers: Vec<Layer>,
     head: PackedMatrix,
-    input: Vec<f32>,
+    inputs: Inputs,
     output: Vec<f32>,
-    room: Unpacked,
 }
 
 impl Floor {
@@ -47,14 +67,15 @@ impl Floor {
                 down: matrix(ffn, hidden),
             })
             .collect();
+        let head =
+            PackedMatrix::as_floats(&floats(seed + 1, hidden * config.vocab_size), hidden, config.vocab_size);
         let widest = (2 * ffn).max(config.vocab_size);
         Floor {
             config: config.clone(),
             layers,
-            head: matrix(hidden, config.vocab_size),
-            input: floats(0, TILE_ROWS * widest),
+            head,
+            inputs: Inputs::default(),
             output: vec![0.0; TILE_ROWS * widest],
-            room: Unpacked::new(),
         }
     }
 
@@ -93,13 +114,12 @@ impl Floor {
     }
 
     fn tile(&mut self, rows: usize, sampled: usize) {
-        let Floor { layers, head, input, output, room, config } = self;
+        let Floor { layers, head, inputs, output, config } = self;
         let queries = config.hidden() / LANES;
         let mut product = |matrix: &PackedMatrix, panels: Range<usize>, rows: usize| {
             let columns = (panels.end * LANES).min(matrix.columns()) - panels.start * LANES;
             if rows > 0 {
-                let input = &input[..rows * matrix.depth()];
-                matrix.multiply(panels, input, rows, room, &mut output[..rows * columns]);
+                matrix.multiply(panels, inputs.of(rows, matrix), &mut output[..rows * columns]);
             }
         };
         for (i, layer) in layers.iter().enumerate() {

@@ -113,7 +113,7 @@ impl Kernel for Attention<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(mut self) {
+    fn run<const AVX2: bool>(mut self) {
         self.scratch.scores.resize((TILE + LANES) * QUAD, 0.0);
         let count = self.positions.len();
         for first in (0..count).step_by(QUERIES) {

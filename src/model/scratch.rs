@@ -1,7 +1,8 @@
 //! Working memory of a forward pass, kept between passes so that a steady state allocates nothing.
 
 use super::attention::AttentionScratch;
-use super::kernels::{Lanes, Unpacked};
+use super::kernels::Input;
+use super::kernels::rows;
 use super::{ModelConfig, Token};
 
 /// One token to compute.
@@ -23,13 +24,12 @@ pub(super) struct Row {
 pub struct Scratch {
     pub(super) rows: Vec<Row>,
     pub(super) hidden: Vec<f32>,      // (rows, hidden): the residual stream
-    pub(super) normed: Vec<f32>,      // (rows, hidden) in blocks
+    pub(super) normed: Input,         // (rows, hidden)
     pub(super) projected: Vec<f32>,   // (rows, queries, keys and values)
     pub(super) query: Vec<f32>,       // (rows, as attention wants them)
-    pub(super) attended: Vec<f32>,    // (rows, heads, head_dim) in blocks
-    pub(super) activated: Vec<f32>,   // (rows, ffn) in blocks
+    pub(super) attended: Input,       // (rows, heads, head_dim)
+    pub(super) activated: Input,      // (rows, ffn)
     pub(super) tile_logits: Vec<f32>, // (sampled rows of the tile, vocab_size)
-    pub(super) room: Unpacked,        // (up to two panels, depth)
     pub(super) attention: AttentionScratch,
     logits: Vec<f32>, // (slices, vocab_size)
     vocab_size: usize,
@@ -54,19 +54,10 @@ impl Scratch {
 
     /// Bytes that all buffers hold.
     pub fn bytes(&self) -> usize {
-        let floats = [
-            &self.hidden,
-            &self.normed,
-            &self.projected,
-            &self.query,
-            &self.attended,
-            &self.activated,
-            &self.tile_logits,
-            &self.logits,
-        ];
+        let floats = [&self.hidden, &self.projected, &self.query, &self.tile_logits, &self.logits];
         self.rows.capacity() * size_of::<Row>()
             + floats.iter().map(|buffer| buffer.capacity() * size_of::<f32>()).sum::<usize>()
-            + self.room.capacity() * size_of::<Lanes>()
+            + [&self.normed, &self.attended, &self.activated].map(Input::bytes).iter().sum::<usize>()
             + self.attention.bytes()
     }
 
@@ -86,8 +77,5 @@ impl Scratch {
 
 /// The first `length` floats of a buffer, which grows if it is shorter; what they hold is left from earlier use.
 pub(super) fn sized(buffer: &mut Vec<f32>, length: usize) -> &mut [f32] {
-    if buffer.len() < length {
-        buffer.resize(length, 0.0);
-    }
-    &mut buffer[..length]
+    rows::sized(buffer, length, 0.0)
 }

@@ -249,7 +249,7 @@ impl TinyGpt {
         part: Part,
     ) {
         let (rows, width, kv) = (scratch.rows.len(), self.config.hidden(), self.config.kv_width());
-        let normed = sized(&mut scratch.normed, rows * width);
+        let normed = scratch.normed.floats_mut(rows, width);
         rms_norm(&scratch.hidden[..rows * width], &weights.attention_norm, self.config.norm_eps, normed);
 
         let all = &weights.query_key_value;
@@ -260,7 +260,8 @@ impl TinyGpt {
             Part::KeysAndValues => (queries..all.panels(), 2 * kv),
         };
         let projected = sized(&mut scratch.projected, rows * columns);
-        all.multiply(panels, normed, rows, &mut scratch.room, projected);
+        scratch.normed.round_for(all);
+        all.multiply(panels, &scratch.normed, projected);
 
         let (query_width, head_dim) = (query_width(&self.config), self.config.head_dim);
         let scale = 1.0 / (head_dim as f32).sqrt();
@@ -293,7 +294,7 @@ impl TinyGpt {
         slices: &[S],
     ) {
         let (rows, width) = (scratch.rows.len(), self.config.hidden());
-        let attended = sized(&mut scratch.attended, rows * width);
+        let attended = scratch.attended.floats_mut(rows, width);
         let query_width = query_width(&self.config);
         let mut first_row = 0;
         // Rows of one slice are neighbours, at neighbouring positions.
@@ -314,30 +315,33 @@ impl TinyGpt {
             first_row += run.len();
         }
         let hidden = &mut scratch.hidden[..rows * width];
-        weights.attention_out.multiply_add(attended, rows, &mut scratch.room, hidden);
+        scratch.attended.round_for(&weights.attention_out);
+        weights.attention_out.multiply_add(&scratch.attended, hidden);
     }
 
     /// Adds the gated MLP of the residual stream to it.
     fn mlp(&self, weights: &LayerWeights, scratch: &mut Scratch) {
         let (rows, width, ffn) = (scratch.rows.len(), self.config.hidden(), self.config.ffn());
         let hidden = &mut scratch.hidden[..rows * width];
-        let normed = &mut scratch.normed[..rows * width];
+        let normed = scratch.normed.floats_mut(rows, width);
         rms_norm(hidden, &weights.mlp_norm, self.config.norm_eps, normed);
-        let activated = sized(&mut scratch.activated, rows * ffn);
-        weights.gate_up.multiply_gated(normed, rows, &mut scratch.room, activated);
-        weights.down.multiply_add(activated, rows, &mut scratch.room, hidden);
+        scratch.normed.round_for(&weights.gate_up);
+        weights.gate_up.multiply_gated(&scratch.normed, scratch.activated.floats_mut(rows, ffn));
+        scratch.activated.round_for(&weights.down);
+        weights.down.multiply_add(&scratch.activated, hidden);
     }
 
     /// Computes the logits of the rows left, which are all sampled.
     fn head(&self, scratch: &mut Scratch) {
         let (rows, width) = (scratch.rows.len(), self.config.hidden());
-        let normed = &mut scratch.normed[..rows * width];
+        let normed = scratch.normed.floats_mut(rows, width);
         let hidden = &scratch.hidden[..rows * width];
         rms_norm(hidden, &self.weights.final_norm, self.config.norm_eps, normed);
         let vocab_size = self.config.vocab_size;
         let logits = sized(&mut scratch.tile_logits, rows * vocab_size);
         let head = &self.weights.head;
-        head.multiply(0..head.panels(), normed, rows, &mut scratch.room, logits);
+        scratch.normed.round_for(head);
+        head.multiply(0..head.panels(), &scratch.normed, logits);
         for i in 0..rows {
             let slice = scratch.rows[i].slice;
             scratch.place_logits(i, slice);

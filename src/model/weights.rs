@@ -141,7 +141,8 @@ impl Weights {
             });
         }
         let final_norm = tensor(0, Role::FinalNorm)?.into_owned();
-        let head = PackedMatrix::from_rows(&tensor(0, Role::Head)?, hidden, config.vocab_size);
+        // Nothing comes after the head to even its error out, and it takes few of a pass's operations.
+        let head = PackedMatrix::as_floats(&tensor(0, Role::Head)?, hidden, config.vocab_size);
         Ok(Self { embedding, layers, final_norm, head })
     }
 

@@ -4,37 +4,29 @@ use core::ops::Range;
 
 use super::LANES;
 use super::elementwise::silu_mul;
-use super::matrix::{PackedMatrix, Panels, unpack};
+use super::input::{Input, SPAN};
+use super::matrix::{PackedMatrix, Panels};
 use super::rows::{self, BLOCK_ROWS};
-use super::simd::{F32x8, Kernel, wide};
+use super::simd::{F32x8, I16x16, I32x8, Kernel, wide};
 
 /// Rows times panels whose sums fit the registers together: sixteen of 128 bits in wasm, of 256 natively.
 const AT_ONCE: usize = if cfg!(target_arch = "wasm32") { BLOCK_ROWS } else { 2 * BLOCK_ROWS };
 
-/// Room for the panels that a product unpacks; kept, so that it is taken once.
-pub type Unpacked = Vec<[f32; LANES]>;
-
 impl PackedMatrix {
-    /// Multiplies `rows` rows of `input`, in blocks (see [`rows`]), by the columns of some panels, and writes
-    /// (rows, columns of those panels) to `out`.
+    /// Multiplies the rows of `input`, [rounded](Input::round_for) for this matrix, by the columns of some panels, and
+    /// writes (rows, columns of those panels) to `out`.
     ///
     /// Each output is the sum over the depth in order, whatever the number of rows, so that a row's result is the
-    /// same to the bit alone and in any batch.
+    /// same to the bit alone and in any batch. In a matrix of bytes that is a sum of spans, each of them exact.
     ///
     /// # Panics
     ///
-    /// If a slice has another length, or there are no such panels.
-    pub fn multiply(
-        &self,
-        panels: Range<usize>,
-        input: &[f32],
-        rows: usize,
-        room: &mut Unpacked,
-        out: &mut [f32],
-    ) {
+    /// If `input` or `out` has another shape, there are no such panels, or the rows have not been rounded.
+    pub fn multiply(&self, panels: Range<usize>, input: &Input, out: &mut [f32]) {
+        let rows = input.shape().0;
         let columns = (panels.end * LANES).min(self.columns) - panels.start * LANES;
         assert_eq!(out.len(), rows * columns, "the output should be (rows, columns)");
-        self.product(panels, input, rows, room, Rows { out, columns, add: false });
+        self.product(panels, input, Rows { out, columns, add: false });
     }
 
     /// [`multiply`](Self::multiply) by all columns, added to `out` instead: a residual connection.
@@ -42,9 +34,9 @@ impl PackedMatrix {
     /// # Panics
     ///
     /// If a slice has another length.
-    pub fn multiply_add(&self, input: &[f32], rows: usize, room: &mut Unpacked, out: &mut [f32]) {
-        assert_eq!(out.len(), rows * self.columns, "the output should be (rows, columns)");
-        self.product(0..self.panels(), input, rows, room, Rows { out, columns: self.columns, add: true });
+    pub fn multiply_add(&self, input: &Input, out: &mut [f32]) {
+        assert_eq!(out.len(), input.shape().0 * self.columns, "the output should be (rows, columns)");
+        self.product(0..self.panels(), input, Rows { out, columns: self.columns, add: true });
     }
 
     /// The gated MLP's first half: of panels that take turns between the gate's and what it opens, writes
@@ -53,23 +45,20 @@ impl PackedMatrix {
     /// # Panics
     ///
     /// If a slice has another length, or the columns are no pairs of whole panels.
-    pub fn multiply_gated(&self, input: &[f32], rows: usize, room: &mut Unpacked, out: &mut [f32]) {
+    pub fn multiply_gated(&self, input: &Input, out: &mut [f32]) {
         assert!(self.columns.is_multiple_of(2 * LANES), "gate and up take turns, a panel each");
-        assert_eq!(out.len(), rows * self.columns / 2, "the output should be half of (rows, columns)");
-        self.product(0..self.panels(), input, rows, room, Gated { out, columns: self.columns / 2 });
+        assert_eq!(
+            out.len(),
+            input.shape().0 * self.columns / 2,
+            "the output should be half of (rows, columns)"
+        );
+        self.product(0..self.panels(), input, Gated { out, columns: self.columns / 2 });
     }
 
-    fn product(
-        &self,
-        panels: Range<usize>,
-        input: &[f32],
-        rows: usize,
-        room: &mut Unpacked,
-        sink: impl Sink,
-    ) {
+    fn product(&self, panels: Range<usize>, input: &Input, sink: impl Sink) {
         assert!(panels.start < panels.end && panels.end <= self.panels(), "there are such panels");
-        assert_eq!(input.len(), rows * self.depth, "the input should be (rows, depth), in blocks");
-        wide(Product { matrix: self, panels, input, rows, room, sink });
+        assert_eq!(input.shape().1, self.depth, "the input's rows are as long as the matrix is deep");
+        wide(Product { matrix: self, panels, input, rows: input.shape().0, sink });
     }
 }
 
@@ -135,9 +124,8 @@ impl Sink for Gated<'_> {
 struct Product<'a, S> {
     matrix: &'a PackedMatrix,
     panels: Range<usize>,
-    input: &'a [f32],
+    input: &'a Input,
     rows: usize,
-    room: &'a mut Unpacked,
     sink: S,
 }
 
@@ -145,12 +133,12 @@ impl<S: Sink> Kernel for Product<'_, S> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<const AVX2: bool>(self) {
         // One row leaves registers free: two panels at once keep enough sums in flight.
         if S::PAIRS || self.rows == 1 || AT_ONCE > BLOCK_ROWS {
-            self.panels_by::<2>();
+            self.panels_by::<2, AVX2>();
         } else {
-            self.panels_by::<1>();
+            self.panels_by::<1, AVX2>();
         }
     }
 }
@@ -158,145 +146,103 @@ impl<S: Sink> Kernel for Product<'_, S> {
 impl<S: Sink> Product<'_, S> {
     /// All panels, `G` at a time; a last one that is left over alone.
     #[inline(always)]
-    fn panels_by<const G: usize>(mut self) {
+    fn panels_by<const G: usize, const AVX2: bool>(mut self) {
         let (mut panel, count) = (0, self.panels.len());
         while panel + G <= count {
-            self.group::<G>(panel);
+            self.group::<G, AVX2>(panel);
             panel += G;
         }
         if panel < count {
-            self.group::<1>(panel);
+            self.group::<1, AVX2>(panel);
         }
     }
 
     /// `G` neighbouring panels with all rows: the panels stay in the first-level cache while the rows pass.
     #[inline(always)]
-    fn group<const G: usize>(&mut self, panel: usize) {
+    fn group<const G: usize, const AVX2: bool>(&mut self, panel: usize) {
+        for first in (0..self.rows).step_by(BLOCK_ROWS) {
+            match self.rows - first {
+                1 => self.block::<1, G, AVX2>(first, panel),
+                2 => self.block::<2, G, AVX2>(first, panel),
+                3 => self.block::<3, G, AVX2>(first, panel),
+                _ => self.block::<BLOCK_ROWS, G, AVX2>(first, panel),
+            }
+        }
+    }
+
+    /// One block of rows, from `row` on, with `G` panels.
+    #[inline(always)]
+    fn block<const R: usize, const G: usize, const AVX2: bool>(&mut self, row: usize, panel: usize) {
         let (matrix, depth) = (self.matrix, self.matrix.depth);
         let first = self.panels.start + panel;
+        let mut sums = [[F32x8::ZERO; R]; G];
         match &matrix.panels {
             Panels::Floats(panels) => {
-                let panels = &panels[first * depth..][..G * depth];
-                self.all_rows(panel, core::array::from_fn::<_, G, _>(|g| &panels[g * depth..][..depth]));
+                let input = self.input.floats()[row * depth..][..R * depth].as_chunks().0;
+                for (g, sums) in sums.iter_mut().enumerate() {
+                    accumulate(sums, input, &panels[(first + g) * depth..][..depth]);
+                }
             }
             Panels::Bytes(panels) => {
+                let (pairs, scales) = self.input.whole();
+                let pairs = pairs[row * depth / 2..][..R * depth / 2].as_chunks().0;
+                let scales = scales[row * depth / SPAN..][..R * depth / SPAN].as_chunks().0;
                 let half = depth / 2;
-                let panels = &panels[first * half..][..G * half];
-                let panels: [_; G] = core::array::from_fn(|g| &panels[g * half..][..half]);
-                if self.rows <= BLOCK_ROWS {
-                    return self.all_rows(panel, panels);
+                let panel = |g| &panels[(first + g) * half..][..half];
+                if R * G <= AT_ONCE {
+                    accumulate_whole::<R, G, AVX2>(&mut sums, pairs, scales, core::array::from_fn(panel));
+                } else {
+                    for (g, sums) in sums.iter_mut().enumerate() {
+                        accumulate_whole::<R, 1, AVX2>(
+                            core::array::from_mut(sums),
+                            pairs,
+                            scales,
+                            [panel(g)],
+                        );
+                    }
                 }
-                let mut room = core::mem::take(self.room);
-                room.resize((G * depth).max(room.len()), [0.0; LANES]);
-                for (panel, room) in panels.into_iter().zip(room.chunks_exact_mut(depth)) {
-                    unpack(panel, room);
-                }
-                self.all_rows(panel, core::array::from_fn::<_, G, _>(|g| &room[g * depth..][..depth]));
-                *self.room = room;
+                let unit = F32x8::splat(matrix.unit);
+                sums = sums.map(|sums| sums.map(|sum| sum * unit));
             }
         }
-    }
-
-    #[inline(always)]
-    fn all_rows<W: Weights, const G: usize>(&mut self, panel: usize, panels: [&[W]; G]) {
-        let depth = self.matrix.depth;
-        let whole = self.rows / BLOCK_ROWS * BLOCK_ROWS;
-        let (blocks, rest) = self.input.split_at(whole * depth);
-        for (block, input) in blocks.chunks_exact(BLOCK_ROWS * depth).enumerate() {
-            self.rows::<BLOCK_ROWS, W, G>(block * BLOCK_ROWS, panel, input, panels);
-        }
-        match self.rows - whole {
-            0 => {}
-            1 => self.rows::<1, W, G>(whole, panel, rest, panels),
-            2 => self.rows::<2, W, G>(whole, panel, rest, panels),
-            _ => self.rows::<3, W, G>(whole, panel, rest, panels),
-        }
-    }
-
-    #[inline(always)]
-    fn rows<const R: usize, W: Weights, const G: usize>(
-        &mut self,
-        row: usize,
-        panel: usize,
-        input: &[f32],
-        panels: [&[W]; G],
-    ) {
-        let mut sums = [[F32x8::ZERO; R]; G];
-        let (input, _) = input.as_chunks::<R>();
-        if R * G <= AT_ONCE {
-            W::accumulate(&mut sums, input, panels);
-        } else {
-            for (sums, panel) in sums.iter_mut().zip(panels) {
-                W::accumulate(core::array::from_mut(sums), input, [panel]);
-            }
-        }
-        let scale = F32x8::splat(self.matrix.scale);
-        self.sink.put(row, panel, sums.map(|sums| sums.map(|sum| sum * scale)));
+        self.sink.put(row, panel, sums);
     }
 }
 
-/// A panel's weights, in the form that they are stored in.
-///
-/// The loops call `next` on each panel instead of zipping them with the input: a zip of slices counts, and makes
-/// addresses of the count; so each has a pointer that moves on.
-trait Weights: Copy {
-    /// Adds to `sums` the products of `R` rows, side by side, with `G` panels, element by element in order.
-    fn accumulate<const R: usize, const G: usize>(
-        sums: &mut [[F32x8; R]; G],
-        input: &[[f32; R]],
-        panels: [&[Self]; G],
-    );
-}
-
-impl Weights for [f32; LANES] {
-    #[inline(always)]
-    fn accumulate<const R: usize, const G: usize>(
-        sums: &mut [[F32x8; R]; G],
-        input: &[[f32; R]],
-        panels: [&[Self]; G],
-    ) {
-        let mut local = *sums; // A copy that stays in registers.
-        let mut panels = panels.map(|panel| panel.iter());
-        'depth: for values in input {
-            for (sums, panel) in local.iter_mut().zip(&mut panels) {
-                let Some(weights) = panel.next() else { break 'depth };
-                step(sums, values, F32x8::load(weights));
-            }
+/// Adds to `sums` the products of `R` rows, side by side, with `G` panels: span by span in order, each summed in whole
+/// numbers before it becomes a float and is scaled. 127 · 32,767 · [`SPAN`] is far below 2³¹.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn accumulate_whole<const R: usize, const G: usize, const AVX2: bool>(
+    sums: &mut [[F32x8; R]; G],
+    pairs: &[[[i16; 2]; R]],
+    scales: &[[f32; R]],
+    panels: [&[[[i8; 2]; LANES]]; G],
+) {
+    let mut local = *sums;
+    let mut panels = panels.map(|panel| panel.as_chunks::<{ SPAN / 2 }>().0.iter());
+    'depth: for (pairs, scales) in pairs.as_chunks::<{ SPAN / 2 }>().0.iter().zip(scales) {
+        let mut spans = [&[[[0; 2]; LANES]; SPAN / 2]; G];
+        for (span, panel) in spans.iter_mut().zip(&mut panels) {
+            let Some(next) = panel.next() else { break 'depth };
+            *span = next;
         }
-        *sums = local;
-    }
-}
-
-impl Weights for [i8; 2 * LANES] {
-    #[inline(always)]
-    fn accumulate<const R: usize, const G: usize>(
-        sums: &mut [[F32x8; R]; G],
-        input: &[[f32; R]],
-        panels: [&[Self]; G],
-    ) {
-        let (pairs, _) = input.as_chunks::<2>();
-        let mut local = *sums;
-        let both = |sums: &mut [F32x8; R], [first, second]: &[[f32; R]; 2], bytes: &Self| {
-            let weights = F32x8::from_bytes(bytes);
-            step(sums, first, weights.0);
-            step(sums, second, weights.1);
-        };
-        match (&mut local[..], &panels[..]) {
-            ([one, other], [panel, next]) => {
-                for ((values, bytes), next) in pairs.iter().zip(*panel).zip(*next) {
-                    both(one, values, bytes);
-                    both(other, values, next);
+        let mut whole = [[I32x8::ZERO; R]; G];
+        for (i, pairs) in pairs.iter().enumerate() {
+            for (whole, span) in whole.iter_mut().zip(spans) {
+                let weights = I16x16::load(&span[i]);
+                for (whole, pair) in whole.iter_mut().zip(pairs) {
+                    *whole = whole.add_products::<AVX2>(pair, weights);
                 }
             }
-            ([sums], [panel]) => {
-                for (values, bytes) in pairs.iter().zip(*panel) {
-                    both(sums, values, bytes);
-                }
-            }
-            _ => unreachable!("a panel alone, or two"),
         }
-        *sums = local;
+        for (sums, whole) in local.iter_mut().zip(whole) {
+            for ((sum, whole), scale) in sums.iter_mut().zip(whole).zip(scales) {
+                *sum = *sum + whole.to_floats() * F32x8::splat(*scale);
+            }
+        }
     }
+    *sums = local;
 }
 
 /// One element of `R` rows times eight columns.
@@ -309,6 +255,9 @@ fn step<const R: usize>(sums: &mut [F32x8; R], values: &[f32; R], weights: F32x8
 
 /// Adds to `sums` the products of `R` rows, side by side, with eight columns each time, in order.
 ///
+/// The loop calls `next` on the panel instead of zipping it with the input: a zip of slices counts, and makes addresses
+/// of the count; so each has a pointer that moves on.
+///
 /// # Panics
 ///
 /// If there are fewer columns than elements.
@@ -318,7 +267,13 @@ pub(in crate::model) fn accumulate<const R: usize>(
     input: &[[f32; R]],
     panel: &[[f32; LANES]],
 ) {
-    Weights::accumulate(core::array::from_mut(sums), input, [panel]);
+    let mut local = *sums; // A copy that stays in registers.
+    let mut panel = panel.iter();
+    for values in input {
+        let Some(weights) = panel.next() else { break };
+        step(&mut local, values, F32x8::load(weights));
+    }
+    *sums = local;
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
 //! Weight matrices, packed once into panels of eight columns.
 
 use super::LANES;
-use super::simd::F32x8;
+use super::input::SPAN;
 
 /// A weight matrix packed into panels of eight output columns, so that the inner loop reads memory in order.
 ///
 /// The last panel is filled up with zero columns. Where every weight is a whole number of at most seven bits and a
-/// sign times one power of two, a weight takes a byte instead of four; nothing is rounded, so both forms hold the
-/// same numbers. At one row a product is bound by how fast its weights arrive, which makes a quarter of the bytes
-/// worth their unpacking; for many rows a panel is unpacked once.
+/// sign times one power of two, and the depth is whole [spans](super::SPAN), a weight takes a byte instead of
+/// four. Nothing of a weight is lost, but the rows are then rounded to whole numbers of sixteen bits too (see
+/// [`Input`](super::Input)), and products are summed as such: twice as many at once as floats. Other matrices are
+/// multiplied in f32.
 #[derive(Clone, Debug)]
 pub struct PackedMatrix {
     pub(super) panels: Panels,
     pub(super) depth: usize,
     pub(super) columns: usize,
-    /// What a sum is multiplied by in the end: a power of two, so that this is exact.
-    pub(super) scale: f32,
+    /// What the weights are multiples of, where they are bytes: a power of two, so that multiplying by it is exact.
+    pub(super) unit: f32,
 }
 
 /// The weights of all panels.
@@ -23,8 +24,8 @@ pub struct PackedMatrix {
 pub(super) enum Panels {
     /// (columns / 8 rounded up, depth) of eight columns.
     Floats(Vec<[f32; LANES]>),
-    /// (columns / 8 rounded up, depth / 2) of two steps of depth by eight columns, as [`F32x8::from_bytes`] reads them.
-    Bytes(Vec<[i8; 2 * LANES]>),
+    /// (columns / 8 rounded up, depth / 2) of eight columns' pairs: of each eight steps of depth, i with i + 4.
+    Bytes(Vec<[[i8; 2]; LANES]>),
 }
 
 impl PackedMatrix {
@@ -35,12 +36,12 @@ impl PackedMatrix {
     /// If `weights` is not `columns × depth` long, or a size is zero.
     pub fn from_rows(weights: &[f32], depth: usize, columns: usize) -> Self {
         match byte_unit(weights) {
-            Some(unit) if depth.is_multiple_of(2) => Self::as_bytes(weights, depth, columns, unit),
+            Some(unit) if depth.is_multiple_of(SPAN) => Self::as_bytes(weights, depth, columns, unit),
             _ => Self::as_floats(weights, depth, columns),
         }
     }
 
-    /// [`from_rows`](Self::from_rows) with four bytes a weight, whatever the weights are.
+    /// [`from_rows`](Self::from_rows) with four bytes a weight, whatever the weights are: its products are in f32.
     ///
     /// # Panics
     ///
@@ -55,7 +56,7 @@ impl PackedMatrix {
                 }
             }
         }
-        Self { panels: Panels::Floats(panels), depth, columns, scale: 1.0 }
+        Self { panels: Panels::Floats(panels), depth, columns, unit: 1.0 }
     }
 
     /// The weights as whole multiples of `unit`, a byte each.
@@ -63,19 +64,17 @@ impl PackedMatrix {
         check(weights, depth, columns);
         let per_unit = 1.0 / unit;
         let half = depth / 2;
-        let mut panels = vec![[0; 2 * LANES]; columns.div_ceil(LANES) * half];
+        let mut panels = vec![[[0; 2]; LANES]; columns.div_ceil(LANES) * half];
         for (rows, panel) in weights.chunks(depth * LANES).zip(panels.chunks_exact_mut(half)) {
             for (lane, row) in rows.chunks_exact(depth).enumerate() {
-                for (bytes, pair) in panel.iter_mut().zip(row.as_chunks::<2>().0) {
-                    for (step, &weight) in pair.iter().enumerate() {
-                        bytes[lane % 4 * 4 + 2 * step + lane / 4] = (weight * per_unit) as i8;
+                for (eight, pairs) in row.as_chunks::<8>().0.iter().zip(panel.as_chunks_mut::<4>().0) {
+                    for (i, &weight) in eight.iter().enumerate() {
+                        pairs[i % 4][lane][i / 4] = (weight * per_unit) as i8;
                     }
                 }
             }
         }
-        // What from_bytes gives is 2²⁴ times the byte.
-        let scale = unit / 16_777_216.0;
-        Self { panels: Panels::Bytes(panels), depth, columns, scale }
+        Self { panels: Panels::Bytes(panels), depth, columns, unit }
     }
 
     /// Length of an input row.
@@ -105,16 +104,6 @@ impl PackedMatrix {
 fn check(weights: &[f32], depth: usize, columns: usize) {
     assert!(depth > 0 && columns > 0, "a matrix has at least one row and one column");
     assert_eq!(weights.len(), depth * columns, "the weights should be (columns, depth)");
-}
-
-/// Unpacks one panel of bytes to floats, (depth, 8).
-#[inline(always)]
-pub(super) fn unpack(panel: &[[i8; 2 * LANES]], out: &mut [[f32; LANES]]) {
-    for (bytes, out) in panel.iter().zip(out.as_chunks_mut::<2>().0) {
-        let (first, second) = F32x8::from_bytes(bytes);
-        first.store(&mut out[0]);
-        second.store(&mut out[1]);
-    }
 }
 
 /// The largest power of two of which every weight is a whole multiple, if no multiple is beyond ±127.
@@ -162,29 +151,12 @@ mod tests {
 
     #[test]
     fn bytes_are_taken_where_nothing_is_lost() {
-        let whole: Vec<f32> = floats(1, 24 * 10).iter().map(|x| (x * 100.0).round() / 1024.0).collect();
-        let packed = PackedMatrix::from_rows(&whole, 24, 10);
-        assert_eq!((packed.bytes(), packed.panels()), (24 * 16, 2));
-        assert_eq!(PackedMatrix::as_floats(&whole, 24, 10).bytes(), 4 * 24 * 16);
-        assert_eq!(PackedMatrix::from_rows(&floats(2, 24 * 10), 24, 10).bytes(), 4 * 24 * 16);
-        // An odd depth has no whole pairs of steps.
-        assert_eq!(PackedMatrix::from_rows(&whole, 15, 16).bytes(), 4 * 15 * 16);
-    }
-
-    #[test]
-    fn unpacked_bytes_are_the_panel_of_floats() {
-        let weights: Vec<f32> = floats(3, 6 * 11).iter().map(|x| (x * 127.0).round() / 64.0).collect();
-        let (bytes, floats) =
-            (PackedMatrix::from_rows(&weights, 6, 11), PackedMatrix::as_floats(&weights, 6, 11));
-        let (Panels::Bytes(packed), Panels::Floats(plain)) = (&bytes.panels, &floats.panels) else {
-            panic!("one of each");
-        };
-        let mut out = vec![[f32::NAN; LANES]; 6];
-        for (packed, plain) in packed.chunks_exact(3).zip(plain.chunks_exact(6)) {
-            unpack(packed, &mut out);
-            for (out, plain) in out.iter().zip(plain) {
-                assert_eq!(out.map(|x| x * bytes.scale), *plain);
-            }
-        }
+        let whole: Vec<f32> = floats(1, 64 * 10).iter().map(|x| (x * 100.0).round() / 1024.0).collect();
+        let packed = PackedMatrix::from_rows(&whole, 64, 10);
+        assert_eq!((packed.bytes(), packed.panels()), (64 * 16, 2));
+        assert_eq!(PackedMatrix::as_floats(&whole, 64, 10).bytes(), 4 * 64 * 16);
+        assert_eq!(PackedMatrix::from_rows(&floats(2, 64 * 10), 64, 10).bytes(), 4 * 64 * 16);
+        // A depth that is no whole number of spans.
+        assert_eq!(PackedMatrix::from_rows(&whole[..320], 40, 8).bytes(), 4 * 40 * 8);
     }
 }

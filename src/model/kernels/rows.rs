@@ -15,6 +15,14 @@ pub fn place(row: usize, rows: usize, depth: usize) -> (usize, usize) {
     (first * depth + row - first, BLOCK_ROWS.min(rows - first))
 }
 
+/// The first `length` elements of a buffer, which grows if it is shorter; what they hold is left from earlier use.
+pub(in crate::model) fn sized<T: Clone>(buffer: &mut Vec<T>, length: usize, filling: T) -> &mut [T] {
+    if buffer.len() < length {
+        buffer.resize(length, filling);
+    }
+    &mut buffer[..length]
+}
+
 /// Writes eight neighbouring columns, from `column` on, of a block: `out` is (depth, R), `columns` one a row.
 #[inline(always)]
 pub(super) fn store<const R: usize>(out: &mut [f32], column: usize, columns: [F32x8; R]) {

@@ -1,4 +1,4 @@
-//! Eight floats at once: simd128 registers in wasm, a lane array elsewhere; the same bits from both.
+//! Eight floats or whole numbers at once: simd128 registers in wasm, a lane array elsewhere; the same bits from both.
 //!
 //! Every operation is one IEEE operation in each lane, so that the two can only differ in speed. Natively the arrays
 //! become SSE registers, or AVX ones inside [`wide`]; no operation is ever fused with another.
@@ -11,7 +11,7 @@ mod lanes;
 #[path = "simd/portable.rs"]
 mod lanes;
 
-pub use lanes::F32x8;
+pub use lanes::{F32x8, I16x16, I32x8};
 
 /// Something to compute with as wide registers as the machine has; see [`wide`].
 ///
@@ -21,7 +21,9 @@ pub trait Kernel {
     type Output;
 
     /// Computes it; implementations are `#[inline(always)]`, down to the operations on [`F32x8`].
-    fn run(self) -> Self::Output;
+    ///
+    /// `AVX2` says that the processor has that, for operations that compilers do not find by themselves.
+    fn run<const AVX2: bool>(self) -> Self::Output;
 }
 
 /// Runs a kernel with 256-bit registers where the processor has them; the bits are the same without.
@@ -32,13 +34,13 @@ pub fn wide<K: Kernel>(kernel: K) -> K::Output {
     /// The same kernel, compiled for AVX2.
     #[target_feature(enable = "avx2")]
     fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
-        kernel.run()
+        kernel.run::<true>()
     }
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has just said that it has AVX2.
         unsafe { with_avx2(kernel) }
     } else {
-        kernel.run()
+        kernel.run::<false>()
     }
 }
 
@@ -46,7 +48,7 @@ pub fn wide<K: Kernel>(kernel: K) -> K::Output {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub fn wide<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+    kernel.run::<false>()
 }
 
 #[cfg(test)]
@@ -96,20 +98,46 @@ mod tests {
     #[test]
     fn powers_of_two_come_from_the_low_bits() {
         let rounder = 12_582_912.0;
-        for n in [-125.0, -3.0, 0.0, 1.0, 127.0, 128.0f32] {
-            let half = F32x8::splat(n + rounder).half_power_of_two(rounder);
-            assert_eq!(array(half * F32x8::splat(2.0))[3], libm::exp2f(n), "{n}");
+        for n in [-126.0, -3.0, 0.0, 1.0, 127.0f32] {
+            let power = F32x8::splat(n + rounder).power_of_two(rounder);
+            assert_eq!(array(power)[3], libm::exp2f(n), "{n}");
         }
     }
 
     #[test]
-    fn bytes_become_floats_in_their_top_bits() {
-        let bytes: [i8; 16] = [-127, -1, 0, 1, 2, 3, 127, -128, 5, 6, 7, 8, 9, 10, 11, -12];
-        let (first, second) = F32x8::from_bytes(&bytes);
-        for column in 0..8 {
-            let byte = |step: usize| f32::from(bytes[column % 4 * 4 + step * 2 + column / 4]) * 16_777_216.0;
-            assert_eq!(array(first)[column], byte(0));
-            assert_eq!(array(second)[column], byte(1));
+    fn the_larger_bits_are_kept() {
+        let x = F32x8::load(&[-1.0, 2.0, -3.0, f32::NAN, 0.0, -0.0, 1e-40, f32::NEG_INFINITY]).abs();
+        let kept = array(x.max_bits(F32x8::splat(2.5)));
+        assert_eq!(
+            (kept[..3].to_vec(), kept[4..].to_vec()),
+            (vec![2.5, 2.5, 3.0], vec![2.5, 2.5, 2.5, f32::INFINITY])
+        );
+        assert!(kept[3].is_nan());
+        assert!(array(F32x8::splat(f32::INFINITY).max_bits(x))[3].is_nan());
+    }
+
+    #[test]
+    fn low_halves_stand_beside_each_other() {
+        let numbers = [0x1234_0001u32, 0xFFFF_8000, 0x0000_7FFF, 5, 0x4B40_FFFF, 0x4B40_8001, 7, 0xFFFF_0008];
+        let mut pairs = [[0; 2]; 4];
+        let halves = numbers.map(f32::from_bits);
+        let (first, second) = halves.split_at(4);
+        let both = F32x8::from_halves(first.as_array().expect("four"), second.as_array().expect("four"));
+        both.low_pairs(&mut pairs);
+        assert_eq!(pairs, [[1, -1], [-32768, -32767], [32767, 7], [5, 8]]);
+    }
+
+    #[test]
+    fn products_of_pairs_are_added() {
+        let bytes: [[i8; 2]; 8] = core::array::from_fn(|i| [i as i8 * 17 - 127, 127 - i as i8 * 18]);
+        for pair in [[1, 0], [0, -1], [32767, 32767], [-32768, 32767], [-32768, -32768], [123, -4567]] {
+            let start = I32x8::ZERO.add_products::<false>(&[7, -9], I16x16::load(&bytes));
+            let sums = start.add_products::<false>(&pair, I16x16::load(&bytes)).to_floats();
+            let want = bytes.map(|[a, b]| {
+                let times = |[x, y]: [i16; 2]| i32::from(a) * i32::from(x) + i32::from(b) * i32::from(y);
+                (times([7, -9]) + times(pair)) as f32
+            });
+            assert_eq!(array(sums), want);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Eight floats in two simd128 registers.
+//! Eight floats, or whole numbers, in two simd128 registers.
 #![expect(unsafe_code, reason = "simd128 loads and stores take raw pointers")]
 
 use core::arch::wasm32::*;
@@ -58,10 +58,10 @@ impl F32x8 {
         )
     }
 
-    /// Half of 2ⁿ, where each lane is n + `rounder` and `rounder` is 1.5 · 2²³, so that n is in its low bits.
+    /// 2ⁿ, where each lane is n + `rounder` and `rounder` is 1.5 · 2²³, so that n is in its low bits.
     #[inline(always)]
-    pub fn half_power_of_two(self, rounder: f32) -> Self {
-        let bias = i32x4_splat(126i32.wrapping_sub(rounder.to_bits() as i32));
+    pub fn power_of_two(self, rounder: f32) -> Self {
+        let bias = i32x4_splat(127i32.wrapping_sub(rounder.to_bits() as i32));
         Self(i32x4_shl(i32x4_add(self.0, bias), 23), i32x4_shl(i32x4_add(self.1, bias), 23))
     }
 
@@ -79,18 +79,31 @@ impl F32x8 {
         f32x4_extract_lane::<0>(two) + f32x4_extract_lane::<1>(two)
     }
 
-    /// Two times eight floats, 2²⁴ times what sixteen bytes hold: byte 4·l + 2·s + h is lane l + 4·h of result s.
+    /// The first half from one place, the second from another.
     #[inline(always)]
-    pub fn from_bytes(from: &[i8; 16]) -> (Self, Self) {
-        let at: *const v128 = from.as_ptr().cast();
-        // SAFETY: `from` is 16 bytes long, and simd128 loads need no alignment.
-        let bytes = unsafe { v128_load(at) };
-        let top = i32x4_splat(0xFF00_0000u32 as i32);
-        let float = |bits: v128| f32x4_convert_i32x4(bits);
-        (
-            Self(float(i32x4_shl(bytes, 24)), float(v128_and(i32x4_shl(bytes, 16), top))),
-            Self(float(v128_and(i32x4_shl(bytes, 8), top)), float(v128_and(bytes, top))),
-        )
+    pub fn from_halves(first: &[f32; 4], second: &[f32; 4]) -> Self {
+        // SAFETY: both are 16 bytes long, and simd128 loads need no alignment.
+        unsafe { Self(v128_load(first.as_ptr().cast()), v128_load(second.as_ptr().cast())) }
+    }
+
+    /// Without signs.
+    #[inline(always)]
+    pub fn abs(self) -> Self {
+        Self(f32x4_abs(self.0), f32x4_abs(self.1))
+    }
+
+    /// The larger of each two that have no sign, by their bits: infinity is above every number, and NaN above that.
+    #[inline(always)]
+    pub fn max_bits(self, other: Self) -> Self {
+        Self(i32x4_max(self.0, other.0), i32x4_max(self.1, other.1))
+    }
+
+    /// The low sixteen bits of each lane: those of lane `i` beside those of lane `i + 4`.
+    #[inline(always)]
+    pub fn low_pairs(self, to: &mut [[i16; 2]; 4]) {
+        let pairs = v128_or(v128_and(self.0, i32x4_splat(0xFFFF)), i32x4_shl(self.1, 16));
+        // SAFETY: `to` is 16 bytes long, and simd128 stores need no alignment.
+        unsafe { v128_store(to.as_mut_ptr().cast(), pairs) };
     }
 
     /// Four rows of eight as eight rows of four, two to a result.
@@ -128,3 +141,43 @@ operator!(Add, add, f32x4_add);
 operator!(Sub, sub, f32x4_sub);
 operator!(Mul, mul, f32x4_mul);
 operator!(Div, div, f32x4_div);
+
+/// Eight whole numbers of 32 bits: sums of products.
+#[derive(Clone, Copy, Debug)]
+pub struct I32x8(v128, v128);
+
+impl I32x8 {
+    /// Eight zeros.
+    pub const ZERO: Self = Self(i32x4(0, 0, 0, 0), i32x4(0, 0, 0, 0));
+
+    /// Adds to each lane what a pair of numbers and the lane's own pair multiply to.
+    #[inline(always)]
+    pub fn add_products<const AVX2: bool>(self, pair: &[i16; 2], pairs: I16x16) -> Self {
+        // SAFETY: `pair` is 4 bytes long, and simd128 loads need no alignment.
+        let pair = unsafe { v128_load32_splat(pair.as_ptr().cast()) };
+        Self(
+            i32x4_add(self.0, i32x4_dot_i16x8(pair, pairs.0)),
+            i32x4_add(self.1, i32x4_dot_i16x8(pair, pairs.1)),
+        )
+    }
+
+    /// The nearest floats; halfway between two, the even one.
+    #[inline(always)]
+    pub fn to_floats(self) -> F32x8 {
+        F32x8(f32x4_convert_i32x4(self.0), f32x4_convert_i32x4(self.1))
+    }
+}
+
+/// Eight pairs of whole numbers of 16 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct I16x16(v128, v128);
+
+impl I16x16 {
+    /// From bytes in memory.
+    #[inline(always)]
+    pub fn load(from: &[[i8; 2]; 8]) -> Self {
+        let at: *const i8 = from.as_ptr().cast();
+        // SAFETY: `from` is 16 bytes long, and simd128 loads need no alignment.
+        unsafe { Self(i16x8_load_extend_i8x8(at), i16x8_load_extend_i8x8(at.add(8))) }
+    }
+}
