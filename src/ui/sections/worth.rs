@@ -4,17 +4,18 @@ use std::rc::Rc;
 
 use yew::prelude::*;
 
-use super::worth_controls::SweepControls;
-use super::worth_replicas::Replicas;
-use super::worth_results::SweepResults;
+use super::worth_controls::form;
+use super::worth_replicas::replicas;
+use super::worth_results::{Drawn, results};
 use crate::fleet::Devices;
 use crate::params::{BackendKind, ClockKind, Config};
 use crate::ui::dom;
 use crate::ui::state::Action;
+use crate::ui::study::chart::charts;
 use crate::ui::study::settings::Part;
 use crate::ui::study::{Act, Phase, Study};
 
-/// What this section and its parts are given.
+/// What this section is given. It is one component: each is kilobytes of code.
 #[derive(Clone, Properties)]
 pub struct StudyProps {
     /// The page's parameters.
@@ -66,7 +67,14 @@ pub(super) fn numbers(
 ) -> Html {
     let heads = heads.into_iter().map(|head| html! { <th scope="col">{ head }</th> });
     let rows = rows.into_iter().map(|row| {
-        html! { <tr>{ for row.into_iter().map(|cell| html! { <td>{ cell }</td> }) }</tr> }
+        let cell = |(at, cell)| {
+            if at == 0 {
+                html! { <th scope="row">{ cell }</th> }
+            } else {
+                html! { <td>{ cell }</td> }
+            }
+        };
+        html! { <tr>{ for row.into_iter().enumerate().map(cell) }</tr> }
     });
     html! {
         <details>
@@ -106,6 +114,18 @@ fn example(props: &StudyProps) -> Callback<MouseEvent> {
 #[component]
 pub fn Worth(props: &StudyProps) -> Html {
     let config = &props.config;
+    let asked = (config.clone(), props.study.settings.clone());
+    let plan = use_memo(asked, |(config, settings)| settings.plan(config));
+    let figure = props.study.settings.figure;
+    let depends = props.study.sweep.as_ref().map(|sweep| (sweep.number, sweep.done.len(), figure));
+    let drawn = {
+        let sweep = props.study.sweep.clone();
+        use_memo(depends, move |_| {
+            let results = sweep?.results();
+            let plots = charts(&results, figure);
+            Some(Drawn { results, plots })
+        })
+    };
     html! {
         <section id="worth" class="worth" aria-labelledby="worth-title" data-testid="worth">
             <h2 id="worth-title">{ "How much it is worth" }</h2>
@@ -124,9 +144,9 @@ pub fn Worth(props: &StudyProps) -> Html {
                     plainer where each has its own, and where there are more prompts than one cache holds: " }
                     { button("sweep-example", "take 48 tenants and a processor each", false, example(props)) }</p>
             }
-            <SweepControls ..props.clone() />
-            <SweepResults ..props.clone() />
-            <Replicas ..props.clone() />
+            { form(props, &plan) }
+            { results(props, &plan, (*drawn).as_ref()) }
+            { replicas(props) }
         </section>
     }
 }

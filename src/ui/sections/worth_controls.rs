@@ -5,6 +5,7 @@ use yew::prelude::*;
 use super::worth::StudyProps;
 use crate::params::{Group, Kind, param};
 use crate::policy::{PolicyKind, grouped};
+use crate::sweep::Plan;
 use crate::ui::dom::text_of;
 use crate::ui::pool;
 use crate::ui::state::Action;
@@ -145,15 +146,12 @@ fn policies(props: &StudyProps) -> Html {
 }
 
 /// The form, with the buttons that start and end the sweep.
-#[component]
-pub(super) fn SweepControls(props: &StudyProps) -> Html {
+pub(super) fn form(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>) -> Html {
     let study = &props.study;
-    let asked = (props.config.clone(), study.settings.clone());
-    let plan = use_memo(asked, |(config, settings)| settings.plan(config));
-    let refusals: &[Refusal] = plan.as_ref().as_ref().err().map_or(&[], Vec::as_slice);
+    let refusals: &[Refusal] = plan.as_ref().err().map_or(&[], Vec::as_slice);
     let running = study.sweep.as_ref().filter(|sweep| sweep.phase == Phase::Running);
     let (of_all, why) = refused("sweep-plan", refusals, Place::Plan);
-    let estimate = match (&*plan, of_all) {
+    let estimate = match (plan, of_all) {
         (Ok(plan), _) => {
             let runs = plan.jobs() * plan.policies.len() as u64;
             let each = if plan.over.iter().any(|axis| axis.key == "requests") {

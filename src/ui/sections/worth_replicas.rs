@@ -9,8 +9,7 @@ use crate::ui::study::words::{scan_command, scanned};
 use crate::ui::study::{Act, BY, OF, Phase, Scan};
 
 /// The part of the section.
-#[component]
-pub(super) fn Replicas(props: &StudyProps) -> Html {
+pub(super) fn replicas(props: &StudyProps) -> Html {
     let (study, config) = (&props.study, &props.config);
     let begin = props.dispatch.reform(|_: MouseEvent| Action::Study(Act::Scan));
     let seeds = study.settings.seeds(config);

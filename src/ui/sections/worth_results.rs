@@ -10,7 +10,7 @@ use crate::report::columns;
 use crate::sweep::{Plan, Results};
 use crate::ui::dom::{self, text_of};
 use crate::ui::state::Action;
-use crate::ui::study::chart::charts;
+use crate::ui::study::settings::Refusal;
 use crate::ui::study::words::{knee, stat, sweep_command, value_text, verdict};
 use crate::ui::study::{Act, Phase, Sweep};
 use crate::ui::widgets::{Mark, Plot};
@@ -18,28 +18,21 @@ use crate::ui::widgets::{Mark, Plot};
 /// Rows of the table beyond which only a file has them all.
 const MOST_ROWS: usize = 600;
 
-/// What is drawn: the results and their plots.
-type Drawn = Option<(Results, Vec<Rc<Chart>>)>;
+/// What is drawn.
+pub(super) struct Drawn {
+    /// What has come of the sweep so far.
+    pub(super) results: Results,
+    /// Its plots.
+    pub(super) plots: Vec<Rc<Chart>>,
+}
 
-/// The part of the section.
-#[component]
-pub(super) fn SweepResults(props: &StudyProps) -> Html {
+/// The part of the section; `plan` is what is asked now.
+pub(super) fn results(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>, drawn: Option<&Drawn>) -> Html {
     let figure = props.study.settings.figure;
-    let depends = props.study.sweep.as_ref().map(|sweep| (sweep.number, sweep.done.len(), figure));
-    let drawn = {
-        let sweep = props.study.sweep.clone();
-        use_memo(depends, move |_| -> Drawn {
-            let results = sweep?.results();
-            let plots = charts(&results, figure);
-            Some((results, plots))
-        })
-    };
-    let asked = (props.config.clone(), props.study.settings.clone());
-    let plan = use_memo(asked, |(config, settings)| settings.plan(config).ok());
-    let (Some(sweep), Some((results, plots))) = (&props.study.sweep, &*drawn) else {
+    let (Some(sweep), Some(Drawn { results, plots })) = (&props.study.sweep, drawn) else {
         return html! { <p class="hidden" aria-live="polite" data-testid="sweep-verdict"></p> };
     };
-    let stale = (*plan).as_ref().is_some_and(|plan| *plan != *sweep.plan);
+    let stale = plan.as_ref().is_ok_and(|plan| *plan != *sweep.plan);
     html! {
         <div data-testid="sweep-results">
             { state(sweep, stale) }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::words::{along, value_text};
+use super::words::{along, rising, value_text};
 use crate::params::param;
 use crate::plot::{Axis, Chart, Format, Role, Series};
 use crate::policy::PolicyKind;
@@ -13,10 +13,8 @@ use crate::sweep::{Axis as Swept, Results};
 fn axis(swept: &Swept) -> (Vec<f64>, Axis) {
     let own = param(&swept.key);
     let (label, unit) = own.map_or((swept.key.as_str(), ""), |p| (p.label, p.unit));
-    let numbers: Vec<f64> =
-        swept.values.iter().filter_map(|v| v.parse().ok()).filter(|v: &f64| v.is_finite()).collect();
     // What is no number, or in an order of its own, stands side by side.
-    if numbers.len() == swept.values.len() && numbers.is_sorted_by(|a, b| a < b) {
+    if let Some(numbers) = rising(swept) {
         let unit = if unit.eq_ignore_ascii_case(label) { "" } else { unit };
         let ends = numbers.first().copied().zip(numbers.last().copied());
         let x = Axis::new(label, unit, Format::Number);

@@ -27,10 +27,11 @@ pub fn along(results: &Results, second: usize, policy: PolicyKind) -> Vec<&Cell>
     results.cells.iter().filter(own).collect()
 }
 
-/// An axis's values as numbers in rising order; `None`: they are names, or not in order.
-fn rising(axis: &Axis) -> bool {
-    let numbers: Vec<f64> = axis.values.iter().filter_map(|v| v.parse().ok()).collect();
-    numbers.len() == axis.values.len() && numbers.is_sorted_by(|a, b| a < b)
+/// An axis's values, where they are numbers in rising order.
+pub fn rising(axis: &Axis) -> Option<Vec<f64>> {
+    let numbers = axis.values.iter().filter_map(|v| v.parse().ok()).filter(|v: &f64| v.is_finite());
+    let numbers: Vec<f64> = numbers.collect();
+    (numbers.len() == axis.values.len() && numbers.is_sorted_by(|a, b| a < b)).then_some(numbers)
 }
 
 /// How far a policy keeps [`KNEE`] of all requests within their objectives, at a value of the second
@@ -53,17 +54,18 @@ pub fn knee(results: &Results, second: usize, policy: PolicyKind) -> Option<Stri
         return Some(format!("nowhere here; at best {}, at {}", percent(best.1), say(best.0)));
     };
     if keeps.len() == known.len() {
-        return Some(if known.len() == 1 || !rising(axis) {
+        return Some(if known.len() == 1 || rising(axis).is_none() {
             "at every value here".into()
         } else {
             format!("at every value here, up to {}", say(last.0))
         });
     }
-    let together = known.iter().position(|(v, _)| v == low).map(|at| at + keeps.len())
-        == known.iter().position(|(v, _)| v == high).map(|at| at + 1);
-    Some(if rising(axis) && together && *low == first.0 {
+    let place = |value: &str| known.iter().position(|(own, _)| *own == value);
+    let together = place(high).zip(place(low)).is_some_and(|(high, low)| high + 1 - low == keeps.len());
+    let together = together && rising(axis).is_some();
+    Some(if together && *low == first.0 {
         format!("up to {}{}", say(high), after(keeps.len()).unwrap_or_default())
-    } else if rising(axis) && together && *high == last.0 {
+    } else if together && *high == last.0 {
         format!("from {} on", say(low))
     } else {
         format!("at {}", say(&keeps.join(", ")))
