@@ -61,8 +61,10 @@ fn chart(peak: f64) -> Rc<Chart> {
             role: Role::Policy(policy),
             points: (0..=10).map(|i| (f64::from(i), peak * f64::from(i % 4))).collect(),
             step: false,
+            band: vec![],
         }],
         markers: vec![],
+        discrete: false,
     })
 }
 

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use super::inputs::{Inputs, once, refused, text, whole};
 use super::{UsageError, help};
 use crate::fleet::Devices;
-use crate::params::{ClockKind, Config, Kind, nearest, param};
+use crate::params::{ClockKind, Config, nearest};
 use crate::policy::PolicyKind;
 use crate::report::markdown;
-use crate::sweep::{Equivalents, Seeds, equivalents};
+use crate::sweep::{Equivalents, Seeds, Worth, equivalents, most_replicas};
 
 #[derive(Default)]
 struct Options {
@@ -26,14 +26,6 @@ struct Options {
 }
 
 const OWN_FLAGS: [&str; 6] = ["of", "by", "cap", "seeds", "json", "help"];
-
-/// The most replicas that a fleet can have.
-fn most() -> u64 {
-    match param("replicas").map(|p| p.kind) {
-        Some(Kind::Integer { max, .. }) => max,
-        _ => unreachable!("replicas are a whole number"),
-    }
-}
 
 fn policy(flag: &str, name: &str) -> Result<PolicyKind, UsageError> {
     PolicyKind::from_name(name).ok_or_else(|| {
@@ -53,7 +45,11 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
             Long("of") => once("of", &mut options.of, policy("of", &text(&mut parser)?)?)?,
             Long("by") => once("by", &mut options.by, policy("by", &text(&mut parser)?)?)?,
             Long("cap") => {
-                once("cap", &mut options.cap, whole("cap", &mut parser, 1..=most(), "a whole number")?)?;
+                once(
+                    "cap",
+                    &mut options.cap,
+                    whole("cap", &mut parser, 1..=most_replicas().into(), "a whole number")?,
+                )?;
             }
             Long("seeds") => once("seeds", &mut options.seeds, text(&mut parser)?)?,
             Long("policy") => {
@@ -92,7 +88,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     let of = options.of.unwrap_or(PolicyKind::PrefixAffinity);
     let by = options.by.unwrap_or(PolicyKind::RoundRobin);
-    let cap = options.cap.unwrap_or_else(most) as u32;
+    let cap = options.cap.map_or_else(most_replicas, |cap| cap as u32);
     let found: Vec<_> = (seeds.from..seeds.to)
         .into_par_iter()
         .map(|seed| equivalents(&Config { seed, ..config.clone() }, trace.as_ref(), of, by, cap))
@@ -107,12 +103,12 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
 
 fn words(config: &Config, found: &[Equivalents]) -> String {
     let percent = |f: Option<f64>| f.map_or_else(|| "–".into(), |f| format!("{:.1} %", 100.0 * f));
-    let Some(first) = found.first() else { return String::new() };
-    let (of, by) = (first.of.name(), first.by.name());
+    let Some(worth) = Worth::of(found) else { return String::new() };
+    let (of, by) = (worth.of.name(), worth.by.name());
     let mut rows = vec![
         [
             "seed",
-            &format!("good: {} × {of}", first.replicas),
+            &format!("good: {} × {of}", worth.replicas),
             &format!("{by} replicas"),
             &format!("good: {by}"),
         ]
@@ -120,36 +116,23 @@ fn words(config: &Config, found: &[Equivalents]) -> String {
         .to_vec(),
     ];
     for one in found {
-        let reached = one.equivalents.map_or_else(|| format!("more than {}", one.cap), |m| m.to_string());
         let last = one.fractions.last().copied().flatten();
-        rows.push(vec![one.seed.to_string(), percent(one.target), reached, percent(last)]);
+        rows.push(vec![
+            one.seed.to_string(),
+            percent(one.target),
+            worth.count(one.equivalents),
+            percent(last),
+        ]);
     }
     let mut text = markdown(&rows);
-    let above = found.iter().filter(|one| one.equivalents.is_none()).count();
-    if above > 0 {
+    if worth.above > 0 {
         text += &format!(
-            "{above} of {}: no number of {by} replicas up to the cap of {} (--cap) was enough\n",
-            found.len(),
-            first.cap
+            "{} of {}: no number of {by} replicas up to the cap of {} (--cap) was enough\n",
+            worth.above, worth.seeds, worth.cap
         );
     }
-    if found.len() > 1 {
-        let mut counts: Vec<f64> =
-            found.iter().map(|one| one.equivalents.map_or(f64::INFINITY, f64::from)).collect();
-        counts.sort_by(f64::total_cmp);
-        // Ranks without interpolation: beyond the cap there is nothing to interpolate to.
-        let at = |p: f64| {
-            let value = counts[(p * (counts.len() - 1) as f64).round() as usize];
-            if value.is_finite() { value.to_string() } else { format!("more than {}", first.cap) }
-        };
-        text += &format!(
-            "{} {of} replicas are worth {} {by} ones (median of {} seeds; 10th to 90th percentile: {} to {})\n",
-            first.replicas,
-            at(0.5),
-            found.len(),
-            at(0.1),
-            at(0.9)
-        );
+    if worth.seeds > 1 {
+        text += &format!("{}\n", worth.sentence());
     }
     if found.iter().all(|one| one.target == Some(0.0)) {
         text += "nothing was good there, which one replica reaches: the objectives (--slo-ttft, --slo-itl) are out of reach\n";

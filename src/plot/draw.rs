@@ -7,9 +7,12 @@ use plotters::prelude::{
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::layout::{Anchor, Label, SWATCH, Weight};
+use super::layout::{Anchor, LEAD, Label, SWATCH, Weight};
 use super::lines::{MOST_POINTS, Pixel, clipped, dashed, decimated, runs, stepped};
-use super::{Chart, Frame, Mark, Rgb, Role, Series, Theme};
+use super::{Chart, Frame, Mark, Rgb, Role, Series, Theme, finite};
+
+/// How much of a line's colour the area of its spread has.
+const BAND: f64 = 0.16;
 
 type Result<DB> = core::result::Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
@@ -25,8 +28,11 @@ pub fn draw<DB: DrawingBackend>(
         area.fill(&rgb(background))?;
     }
     let Some(frame) = Frame::new(chart, area.dim_in_pixel(), scale) else { return Ok(()) };
-    let painter = Painter { area, theme, frame: &frame };
+    let painter = Painter { area, theme, frame: &frame, discrete: chart.discrete };
     painter.grid()?;
+    for series in &chart.series {
+        painter.band(series)?;
+    }
     for (turn, series) in chart.series.iter().enumerate() {
         painter.series(series, turn)?;
     }
@@ -35,6 +41,13 @@ pub fn draw<DB: DrawingBackend>(
         let end = entry.x + SWATCH * frame.scale;
         painter.stroke(&[(entry.x, entry.y), (end, entry.y)], role)?;
         painter.mark(((entry.x + end) / 2.0, entry.y), role)?;
+        painter.label(&entry.label)?;
+    }
+    for entry in &frame.ends {
+        let role = chart.series[entry.series].role;
+        let mark = (entry.label.x - 0.4 * LEAD * frame.scale, entry.label.y);
+        painter.line(&[(entry.x, entry.y), mark], role, 1.0)?;
+        painter.mark(mark, role)?;
         painter.label(&entry.label)?;
     }
     for label in &frame.labels {
@@ -55,6 +68,7 @@ struct Painter<'a, DB: DrawingBackend> {
     area: &'a DrawingArea<DB, Shift>,
     theme: &'a Theme,
     frame: &'a Frame,
+    discrete: bool,
 }
 
 impl<DB: DrawingBackend> Painter<'_, DB> {
@@ -109,10 +123,13 @@ impl<DB: DrawingBackend> Painter<'_, DB> {
             }
             // A point between two gaps has no line: its mark (or a disc) shows it.
             let single = run.len() == 1;
-            let every = (plot.right - plot.left) / 7.0;
+            let every = if self.discrete { 0.0 } else { (plot.right - plot.left) / 7.0 };
             // Lines that run together have their marks in different places.
-            let mut next =
-                if single { f64::NEG_INFINITY } else { plot.left + every * (0.25 + 0.2 * (turn % 4) as f64) };
+            let mut next = if single || self.discrete {
+                f64::NEG_INFINITY
+            } else {
+                plot.left + every * (0.25 + 0.2 * (turn % 4) as f64)
+            };
             for point in few.iter().map(place).filter(inside) {
                 if point.0 >= next {
                     self.mark(point, series.role)?;
@@ -126,6 +143,38 @@ impl<DB: DrawingBackend> Painter<'_, DB> {
             }
         }
         Ok(())
+    }
+
+    /// How far a series spreads: a pale area between its low ends and its high ones, or where it has no
+    /// neighbour a rule.
+    fn band(&self, series: &Series) -> Result<DB> {
+        let plot = self.frame.plot;
+        let place = |x: f64, y: f64| {
+            let y = self.frame.y_of(y).clamp(plot.top, plot.bottom);
+            (self.frame.x_of(x), y)
+        };
+        let pale = rgb(self.theme.colour(series.role)).mix(BAND);
+        for run in series.band.split(|&(x, low, high)| !finite(&(x, low)) || !finite(&(x, high))) {
+            if let [(x, low, high)] = run {
+                self.line(&[place(*x, *low), place(*x, *high)], series.role, 1.0)?;
+            }
+            let upper = run.iter().map(|&(x, _, high)| place(x, high));
+            let lower = run.iter().rev().map(|&(x, low, _)| place(x, low));
+            let inside = |p: &Pixel| (plot.left - 0.5..=plot.right + 0.5).contains(&p.0);
+            let outline: Vec<(i32, i32)> = upper.chain(lower).filter(inside).map(whole).collect();
+            if run.len() > 1 {
+                self.area.draw(&Polygon::new(outline, pale.filled()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A plain line in a role's colour, so many CSS pixels wide.
+    fn line(&self, path: &[Pixel], role: Role, width: f64) -> Result<DB> {
+        let color = rgb(self.theme.colour(role)).to_rgba();
+        let style = ShapeStyle { color, filled: false, stroke_width: self.thick(width) };
+        let points: Vec<(i32, i32)> = path.iter().copied().map(whole).collect();
+        self.area.draw(&PathElement::new(points, style))
     }
 
     /// A line in a role's colour and dashes.

@@ -64,6 +64,8 @@ pub struct Frame {
     pub(super) scale: f64,
     pub(super) labels: Vec<Label>,
     pub(super) legend: Vec<LegendEntry>,
+    /// Lines that are named at their ends: where the line ends, and its name.
+    pub(super) ends: Vec<LegendEntry>,
     pub(super) markers: Vec<f64>,
 }
 
@@ -79,11 +81,23 @@ const GAP: f64 = 6.0;
 pub(super) const SWATCH: f64 = 26.0;
 /// The least plot that is worth drawing.
 const LEAST: (f64, f64) = (60.0, 36.0);
+/// The least plot beside which lines are named at their ends.
+const LEAST_NAMED: f64 = 240.0;
+/// Between the end of a line and its name: a stroke that leads there, and a mark.
+pub(super) const LEAD: f64 = 22.0;
 
 /// A width that a text of a size certainly fits in: characters, not bytes, each wider than a
 /// sans-serif's average.
 pub(super) fn room(text: &str, size: f64) -> f64 {
     0.62 * size * text.chars().count() as f64
+}
+
+/// Where lines have their names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Ends,
+    Legend,
+    None,
 }
 
 /// The text, or as much of it as fits.
@@ -116,13 +130,14 @@ impl Frame {
         let scale = if scale.is_finite() { scale.clamp(0.25, 16.0) } else { 1.0 };
         // In CSS pixels; what is small does without its heading, then without its legend.
         let size = (f64::from(width) / scale, f64::from(height) / scale);
-        [(true, true), (false, true), (false, false)]
+        [(true, Names::Ends), (true, Names::Legend), (false, Names::Legend), (false, Names::None)]
             .into_iter()
-            .find_map(|(heading, legend)| Frame::lay_out(chart, size, heading, legend))
+            .filter(|(_, names)| *names != Names::Ends || chart.discrete && !chart.is_empty())
+            .find_map(|(heading, names)| Frame::lay_out(chart, size, heading, names))
             .map(|frame| frame.scaled(scale))
     }
 
-    fn lay_out(chart: &Chart, (width, height): (f64, f64), heading: bool, legend: bool) -> Option<Frame> {
+    fn lay_out(chart: &Chart, (width, height): (f64, f64), heading: bool, names: Names) -> Option<Frame> {
         let mut labels = Vec::new();
         let mut entries = Vec::new();
         let mut top = GAP;
@@ -134,7 +149,7 @@ impl Frame {
         if heading && !chart.title.is_empty() {
             row(&mut labels, &chart.title, HEADING, Weight::Heading);
         }
-        if legend {
+        if names == Names::Legend {
             top = legend_rows(chart, width, top, &mut entries);
         }
         let y_title = fitted(&chart.y.label(), TEXT, width - 2.0 * GAP);
@@ -150,8 +165,10 @@ impl Frame {
         top += 1.5 * ROW;
         let bottom = height - 2.0 * ROW - GAP;
         let points = || chart.series.iter().flat_map(|s| s.points.iter().copied()).filter(finite);
+        let spreads = chart.series.iter().flat_map(|s| &s.band).flat_map(|b| [(b.0, b.1), (b.0, b.2)]);
 
-        let ((low, high), fixed) = range(&chart.y, points().map(|p| p.1));
+        let heights = points().chain(spreads.filter(finite)).map(|p| p.1);
+        let ((low, high), fixed) = range(&chart.y, heights);
         let (low, high) = if fixed { (low, high) } else { (low.min(0.0), high) };
         let y = Scale::new((low, high), ((bottom - top) / 34.0) as usize, !fixed, chart.y.format);
         let widest = |scale: &Scale| scale.ticks.iter().map(|(_, text)| room(text, TEXT)).fold(0.0, f64::max);
@@ -160,16 +177,26 @@ impl Frame {
         let (x_range, _) = range(&chart.x, points().map(|p| p.0).chain(markers.clone()));
         // The numbers' width depends on the ticks, and the ticks on the width: a first guess, then
         // the answer.
-        let guess = Scale::new(x_range, 6, false, chart.x.format);
+        let scale = |most| match chart.x.names.len() {
+            0 => Scale::new(x_range, most, false, chart.x.format),
+            _ => Scale::named(&chart.x.names),
+        };
+        let guess = scale(6);
         let left = (GAP + widest(&y) + GAP).max(GAP + widest(&guess) / 2.0);
-        let right = width - (GAP + widest(&guess) / 2.0).max(2.0 * GAP);
+        let named = chart.series.iter().map(|s| room(&s.name, TEXT)).fold(0.0, f64::max);
+        let beside = if names == Names::Ends { LEAD + named } else { 0.0 };
+        let right = width - (GAP + (widest(&guess) / 2.0).max(beside)).max(2.0 * GAP);
         let each = widest(&guess) + 3.0 * GAP;
-        let x = Scale::new(x_range, ((right - left) / each).clamp(1.0, 10.0) as usize, false, chart.x.format);
+        let x = scale(((right - left) / each).clamp(1.0, 10.0) as usize);
         let plot = Rect { left, top, right, bottom };
         if right - left < LEAST.0 || bottom - top < LEAST.1 {
             return None;
         }
-        let mut frame = Frame { plot, x, y, scale: 1.0, labels, legend: entries, markers: markers.collect() };
+        let (markers, ends) = (markers.collect(), Vec::new());
+        let mut frame = Frame { plot, x, y, scale: 1.0, labels, legend: entries, ends, markers };
+        if names == Names::Ends && !(right - left >= LEAST_NAMED && frame.name_ends(chart)) {
+            return None;
+        }
         frame.label_axes(chart, width);
         frame.label_markers(chart);
         if chart.is_empty() {
@@ -183,6 +210,39 @@ impl Frame {
             });
         }
         Some(frame)
+    }
+
+    /// Names lines beside their ends, moved apart where they would touch; whether there is room for all.
+    fn name_ends(&mut self, chart: &Chart) -> bool {
+        let (low, high) = (self.plot.top + ROW / 2.0, self.plot.bottom - ROW / 2.0);
+        let mut ends: Vec<(usize, f64, f64)> = Vec::new();
+        for (series, s) in chart.series.iter().enumerate() {
+            if let Some(&(x, y)) = s.points.iter().rev().find(|p| finite(p)) {
+                let y = self.y_of(y).clamp(self.plot.top, self.plot.bottom);
+                ends.insert(ends.partition_point(|end| end.2 <= y), (series, self.x_of(x), y));
+            }
+        }
+        if ends.len() as f64 * ROW > high - low + ROW {
+            return false;
+        }
+        // Downwards as far as needed, then back up from the bottom.
+        let mut places: Vec<f64> = ends.iter().map(|end| end.2.clamp(low, high)).collect();
+        for i in 1..places.len() {
+            places[i] = places[i].max(places[i - 1] + ROW);
+        }
+        let mut free = high;
+        for place in places.iter_mut().rev() {
+            *place = place.min(free);
+            free = *place - ROW;
+        }
+        for ((series, x, y), place) in ends.into_iter().zip(places) {
+            let text = chart.series[series].name.clone();
+            let x_text = self.plot.right + LEAD;
+            let label =
+                Label { text, x: x_text, y: place, size: TEXT, anchor: Anchor::Left, weight: Weight::Plain };
+            self.ends.push(LegendEntry { series, x, y, label });
+        }
+        true
     }
 
     fn label_axes(&mut self, chart: &Chart, width: f64) {
@@ -261,7 +321,7 @@ impl Frame {
         for edge in [left, top, right, bottom] {
             *edge *= scale;
         }
-        let entries = self.legend.iter_mut().map(|entry| {
+        let entries = self.legend.iter_mut().chain(&mut self.ends).map(|entry| {
             entry.x *= scale;
             entry.y *= scale;
             &mut entry.label

@@ -1,4 +1,4 @@
-//! Charts over time, as functions over a plotters `DrawingBackend`: a canvas on the page, SVG
+//! Charts over time or over any number, as functions over a plotters `DrawingBackend`: a canvas on the page, SVG
 //! elsewhere.
 //!
 //! Nothing here asks how wide a text is: a canvas backend cannot say, and plotters' own guess counts
@@ -32,6 +32,9 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// Moments worth a vertical line.
     pub markers: Vec<Marker>,
+    /// Whether only the points tell something, and not what lies between them: then they alone are read,
+    /// and lines are named at their ends, where there is room, rather than in a legend.
+    pub discrete: bool,
 }
 
 /// One axis.
@@ -45,6 +48,8 @@ pub struct Axis {
     pub range: Option<(f64, f64)>,
     /// How its numbers are written.
     pub format: Format,
+    /// What stands at 0, 1, 2 … in place of numbers; empty for an axis of numbers.
+    pub names: Vec<String>,
 }
 
 /// How an axis writes its numbers.
@@ -68,6 +73,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Whether a value holds until the next point, rather than leading to it in a straight line.
     pub step: bool,
+    /// How far what is drawn spreads: at an x the low and the high end. May be empty.
+    pub band: Vec<(f64, f64, f64)>,
 }
 
 /// A moment worth a vertical line.
@@ -89,7 +96,12 @@ fn finite(&(x, y): &(f64, f64)) -> bool {
 impl Axis {
     /// An axis that finds its own range.
     pub fn new(title: &str, unit: &str, format: Format) -> Axis {
-        Axis { title: title.to_owned(), unit: unit.to_owned(), range: None, format }
+        Axis { title: title.to_owned(), unit: unit.to_owned(), range: None, format, names: Vec::new() }
+    }
+
+    /// An axis of names.
+    pub fn named(title: &str, names: Vec<String>) -> Axis {
+        Axis { names, ..Axis::new(title, "", Format::Number) }
     }
 
     /// Title and unit.
@@ -99,6 +111,9 @@ impl Axis {
 
     /// A value for reading, with its unit.
     pub fn value_text(&self, value: f64) -> String {
+        if !self.names.is_empty() {
+            return self.names.get(value.round().max(0.0) as usize).cloned().unwrap_or_default();
+        }
         match self.format {
             Format::Percent => format!("{:.1} %", 100.0 * value),
             Format::Number if self.unit.is_empty() => significant(value, 3),
@@ -119,6 +134,34 @@ impl Chart {
         self.series.iter().map(|s| (s.name.as_str(), s.at(x))).collect()
     }
 
+    /// The same in words, with how far each spreads where that is known.
+    pub fn reading(&self, x: f64) -> String {
+        let one = |s: &Series| {
+            let value = s.at(x).map_or_else(|| "–".to_owned(), |v| self.y.value_text(v));
+            let spread =
+                s.band.iter().find(|band| band.0 == x).map_or_else(String::new, |&(_, low, high)| {
+                    format!(" ({} to {})", self.y.value_text(low), self.y.value_text(high))
+                });
+            format!("{} {value}{spread}", s.name)
+        };
+        let values = self.series.iter().map(one).collect::<Vec<_>>().join(", ");
+        let place = match self.discrete && self.x.names.is_empty() {
+            // Values that somebody chose are said as they are.
+            true => format!("{x} {}", self.x.unit).trim_end().to_owned(),
+            false => self.x.value_text(x),
+        };
+        format!("{} {place}: {values}", self.x.title)
+    }
+
+    /// The place that is read where one points: for a discrete chart the nearest that has a point.
+    pub fn nearest(&self, x: f64) -> f64 {
+        if !self.discrete {
+            return x;
+        }
+        let stops = self.series.iter().flat_map(|s| s.points.iter().filter(|p| finite(p))).map(|p| p.0);
+        stops.min_by(|a, b| (a - x).abs().total_cmp(&(b - x).abs())).unwrap_or(x)
+    }
+
     /// The places where some line has a point, in order: what a keyboard steps through. At most
     /// `most` of them, evenly thinned.
     pub fn stops(&self, most: usize) -> Vec<f64> {
@@ -135,6 +178,10 @@ impl Chart {
 
 impl Series {
     fn at(&self, x: f64) -> Option<f64> {
+        // Of a discrete chart a gap is read as one.
+        if let Some(own) = self.points.iter().find(|p| p.0 == x && !self.band.is_empty()) {
+            return Some(own.1).filter(|y| y.is_finite());
+        }
         let mut known = self.points.iter().filter(|p| finite(p));
         if self.step {
             return known.take_while(|p| p.0 <= x).last().map(|p| p.1);

@@ -126,6 +126,7 @@ fn goodput() -> Chart {
         role: Role::Policy(policy),
         points: (0..60).map(|i| (f64::from(i) / 2.0, f64::from(i % (5 + n as i32)) / 3.0)).collect(),
         step: n % 2 == 0,
+        band: vec![],
     });
     Chart {
         title: "Goodput over time".into(),
@@ -136,6 +137,7 @@ fn goodput() -> Chart {
             Marker { x: 10.0, label: "a guard fired".into() },
             Marker { x: 10.5, label: "replica 2 → ready".into() },
         ],
+        discrete: false,
     }
 }
 
@@ -216,7 +218,8 @@ fn odd_points_and_odd_sizes_do_no_harm() {
     for points in odd {
         for step in [false, true] {
             for role in [Role::Neutral, Role::Policy(PolicyKind::RoundRobin)] {
-                let series = vec![Series { name: "s".into(), role, points: points.clone(), step }];
+                let series =
+                    vec![Series { name: "s".into(), role, points: points.clone(), step, band: vec![] }];
                 let chart = Chart { series, ..goodput() };
                 for size in [(0, 0), (1, 1), (1, 500), (500, 1), (90, 70), (640, 300)] {
                     check(&record(&chart, size, 1.0), size, 1.0, &format!("{size:?}"));
@@ -233,7 +236,7 @@ fn odd_points_and_odd_sizes_do_no_harm() {
 fn a_single_point_is_seen() {
     for role in [Role::Neutral, Role::Policy(PolicyKind::LeastTokens)] {
         let points = vec![(0.0, f64::NAN), (1.0, 1.0), (2.0, f64::NAN), (2.0, 2.0), (3.0, 3.0)];
-        let series = vec![Series { name: String::new(), role, points, step: false }];
+        let series = vec![Series { name: String::new(), role, points, step: false, band: vec![] }];
         let drawn = record(&Chart { series, ..Chart::default() }, (640, 300), 1.0);
         let frame_colour = Theme::LIGHT.colour(role);
         assert!(drawn.colours.iter().filter(|c| **c == frame_colour).count() >= 3, "legend, mark, line");
@@ -243,7 +246,7 @@ fn a_single_point_is_seen() {
 #[test]
 fn many_points_are_thinned() {
     let points = (0..100_000).map(|i| (f64::from(i), f64::from(i % 97))).collect();
-    let series = vec![Series { name: "s".into(), role: Role::Neutral, points, step: false }];
+    let series = vec![Series { name: "s".into(), role: Role::Neutral, points, step: false, band: vec![] }];
     let drawn = record(&Chart { series, ..Chart::default() }, (640, 300), 1.0);
     assert!(drawn.points.len() < 2_200, "{}", drawn.points.len());
 }
@@ -279,4 +282,82 @@ fn a_place_is_read_from_every_line() {
     assert_eq!(chart.stops(200), [0.0, 0.5, 2.0]);
     assert_eq!(chart.stops(2), [0.0, 2.0]);
     assert_eq!(chart.y.value_text(1.0 / 3.0), "0.333 requests/s");
+}
+
+/// Five policies over a rate, with spreads; two of them end at the same height.
+fn knee(x: Axis) -> Chart {
+    let series = PolicyKind::ALL.iter().enumerate().map(|(n, &policy)| {
+        let value = |i: u32| (1.2 - 0.1 * f64::from(i) * n.max(1) as f64).clamp(0.0, 1.0);
+        Series {
+            name: policy.name().to_owned(),
+            role: Role::Policy(policy),
+            points: (0..8).map(|i| (f64::from(i), value(i))).collect(),
+            step: false,
+            band: (0..8).map(|i| (f64::from(i), value(i) * 0.9, (value(i) * 1.1).min(1.0))).collect(),
+        }
+    });
+    Chart {
+        title: "Good requests".into(),
+        x,
+        y: Axis { range: Some((0.0, 1.0)), ..Axis::new("good", "", Format::Percent) },
+        series: series.collect(),
+        markers: vec![],
+        discrete: true,
+    }
+}
+
+#[test]
+fn lines_over_a_number_are_named_at_their_ends_where_there_is_room() {
+    let names = (0..8).map(|i| format!("llama-{i}")).collect();
+    for x in [Axis::new("Arrival rate", "requests/s", Format::Number), Axis::named("Model", names)] {
+        let chart = knee(x);
+        for (width, height) in [(296, 256), (360, 260), (480, 300), (640, 300), (1200, 420)] {
+            for scale in [1.0, 2.0, 3.0] {
+                let size = (width * scale as u32, height * scale as u32);
+                let drawn = record(&chart, size, scale);
+                check(&drawn, size, scale, &format!("{width}×{height} @{scale}"));
+                for policy in PolicyKind::ALL {
+                    let written = drawn.texts.iter().filter(|t| t.text == policy.name()).count();
+                    assert_eq!(written, 1, "{width}×{height}: {}", policy.name());
+                }
+                let frame = Frame::new(&chart, size, scale).expect("room enough");
+                assert_eq!(frame.ends.len(), if width >= 480 { 5 } else { 0 }, "{width}");
+                assert_eq!(frame.legend.is_empty(), width >= 480);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_spread_is_drawn_and_widens_the_axis() {
+    let mut chart = knee(Axis::new("Arrival rate", "requests/s", Format::Number));
+    chart.series.truncate(1);
+    let shapes = |chart: &Chart| record(chart, (640, 300), 1.0).colours.len();
+    let plain = Series { band: vec![], ..chart.series[0].clone() };
+    let before = shapes(&Chart { series: vec![plain], ..chart.clone() });
+    chart.series[0].band[3] = (3.0, f64::NAN, 1.0);
+    chart.series[0].band[5].2 = 2.5;
+    assert_eq!(shapes(&chart), before + 2, "an area on either side of the gap");
+    check(&record(&chart, (640, 300), 1.0), (640, 300), 1.0, "cut by the range");
+    chart.y.range = None;
+    check(&record(&chart, (640, 300), 1.0), (640, 300), 1.0, "spread");
+    assert!(Frame::new(&chart, (640, 300), 1.0).is_some_and(|frame| frame.y.high >= 2.5));
+    chart.y.range = Some((0.0, 1.0));
+    chart.series[0].band.truncate(1);
+    assert_eq!(shapes(&chart), before + 1, "one alone is a rule");
+}
+
+#[test]
+fn only_points_are_read_of_a_chart_over_a_number() {
+    let mut chart = knee(Axis::new("Arrival rate", "requests/s", Format::Number));
+    chart.series.truncate(2);
+    chart.series[1].points[5].1 = f64::NAN;
+    assert_eq!((chart.nearest(4.6), chart.nearest(-9.0), chart.nearest(99.0)), (5.0, 0.0, 7.0));
+    assert_eq!(
+        chart.reading(5.0),
+        "Arrival rate 5 requests/s: round-robin 70.0 % (63.0 % to 77.0 %), least-requests – (63.0 % to 77.0 %)"
+    );
+    let chart = knee(Axis::named("Devices", vec!["shared".into(), "separate".into()]));
+    assert!(chart.reading(1.0).starts_with("Devices separate: "), "{}", chart.reading(1.0));
+    assert_eq!(goodput().nearest(4.6), 4.6);
 }

@@ -34,6 +34,12 @@ impl Scale {
         Scale { low, high, ticks: ticks.collect() }
     }
 
+    /// A scale with names at 0, 1, 2 …, and a little room on both sides.
+    pub fn named(names: &[String]) -> Scale {
+        let ticks: Vec<(f64, String)> = (0..).map(f64::from).zip(names.iter().cloned()).collect();
+        Scale { low: -0.25, high: names.len() as f64 - 0.75, ticks }
+    }
+
     /// Where a value is: 0 at `low`, 1 at `high`.
     pub fn fraction(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
@@ -93,6 +99,13 @@ mod tests {
             texts((0.0, 0.05), 5, true, Format::Number),
             ["0.00", "0.01", "0.02", "0.03", "0.04", "0.05"]
         );
+    }
+
+    #[test]
+    fn names_stand_at_whole_numbers() {
+        let scale = Scale::named(&["shared".into(), "separate".into()]);
+        assert_eq!(scale.ticks, [(0.0, "shared".into()), (1.0, "separate".into())]);
+        assert!(scale.fraction(0.0) > 0.0 && scale.fraction(1.0) < 1.0);
     }
 
     #[test]

@@ -71,16 +71,25 @@ impl Results {
             let problem = format!("{} of {} jobs, or one twice", done.len(), plan.jobs());
             return Err(Problem { key: "over".into(), problem });
         }
+        Ok(Results::so_far(plan, &done))
+    }
+
+    /// The same of a sweep that is not over: of each point, the seeds that are done. Jobs are in order,
+    /// and none is there twice.
+    pub fn so_far(plan: Plan, mut done: &[Done]) -> Results {
+        let seeds = plan.seeds.count();
         let mut cells = Vec::with_capacity(plan.points() as usize * plan.policies.len());
-        for (point, jobs) in done.chunks(plan.seeds.count() as usize).enumerate() {
+        for point in 0..plan.points() {
+            let (jobs, rest) = done.split_at(done.partition_point(|one| one.job / seeds <= point));
+            done = rest;
             for (at, &policy) in plan.policies.iter().enumerate() {
                 let figures = || jobs.iter().map(|job| &job.runs[at]);
                 let over = |figure: usize| Stat::of(figures().filter_map(|f| f[figure]).collect());
                 let stats = (0..Figures::default().len()).map(over).collect();
-                cells.push(Cell { point: point as u64, policy, stats });
+                cells.push(Cell { point, policy, stats });
             }
         }
-        Ok(Results { plan, cells })
+        Results { plan, cells }
     }
 }
 
@@ -109,6 +118,9 @@ mod tests {
         assert_eq!(Results::new(plan.clone(), shuffled), Ok(results.clone()));
         assert!(Results::new(plan.clone(), done[1..].to_vec()).is_err());
         assert!(Results::new(plan, [&done[..], &done[..1]].concat()).is_err());
+        let some = Results::so_far(results.plan.clone(), &done[1..5]);
+        assert_eq!(some.cells.len(), 4 * 3);
+        assert_eq!(some.cells.iter().step_by(3).map(|c| c.stats[0].n).collect::<Vec<_>>(), [2, 2, 0, 0]);
         let first: Vec<f64> = done[..3].iter().filter_map(|one| one.runs[0][0]).collect();
         assert_eq!(results.cells[0].stats[0], Stat::of(first));
     }

@@ -17,7 +17,7 @@ mod part;
 
 pub use axis::{Axis, MAX_VALUES};
 pub use cells::{Cell, Results, Stat};
-pub use equivalents::{Equivalents, equivalents};
+pub use equivalents::{Equivalents, Worth, equivalents, most_replicas};
 pub use part::{Part, join};
 
 use crate::experiment::Experiment;
@@ -108,7 +108,7 @@ pub struct Plan {
 }
 
 /// What a job came to: the figures under each policy, in the plan's order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Its number in the plan.
     pub job: u64,

@@ -6,8 +6,9 @@ use yew::prelude::*;
 
 use super::crew::Crew;
 use super::dom;
+use super::pool::Pool;
 use super::reducible::Shared;
-use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
+use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results, Worth};
 use super::state::{Action, State};
 
 /// How long the page waits for the next change of a control before it starts the race anew, in
@@ -35,6 +36,7 @@ fn App() -> Html {
     };
     let shared: Shared = (*state).clone();
     use_workers(shared.clone(), dispatch.clone());
+    use_pool(&shared, dispatch.clone());
     use_address(shared.query(), dispatch.clone());
     let cold_changed = dispatch.reform(Action::Cold);
     html! {
@@ -46,6 +48,7 @@ fn App() -> Html {
                 <Results state={shared.clone()} />
                 <Controls state={shared.clone()} dispatch={dispatch.clone()} />
                 <Prices state={shared.clone()} dispatch={dispatch.clone()} />
+                <Worth config={shared.config.clone()} study={shared.study.clone()} dispatch={dispatch.clone()} />
                 <ColdStart settings={state.cold} on_change={cold_changed} />
                 <Glossary />
             </main>
@@ -68,12 +71,33 @@ fn use_workers(state: Shared, dispatch: Callback<Action>) {
         });
     }
     use_effect_with((), move |()| {
-        let kill = {
-            let crew = crew.clone();
-            Closure::<dyn Fn(u32)>::new(move |lane: u32| crew.borrow().kill(lane as usize))
-        };
-        let _ = js_sys::Reflect::set(&dom::window(), &dom::KILL.into(), kill.as_ref());
+        let own = crew.clone();
+        let kill = offer(dom::KILL, move |lane| own.borrow().kill(lane));
         let watch = Interval::new(1_000, move || crew.borrow().watch());
+        move || drop((watch, kill))
+    });
+}
+
+/// Offers to end a worker, under a name of the window.
+fn offer(name: &str, kill: impl Fn(usize) + 'static) -> Closure<dyn Fn(u32)> {
+    let kill = Closure::<dyn Fn(u32)>::new(move |at: u32| kill(at as usize));
+    let _ = js_sys::Reflect::set(&dom::window(), &name.into(), kill.as_ref());
+    kill
+}
+
+/// Keeps the pool at what the study wants, and an eye on it.
+#[hook]
+fn use_pool(state: &Shared, dispatch: Callback<Action>) {
+    let pool = use_mut_ref(|| Pool::new(dispatch));
+    let wanted = state.study.wanted();
+    {
+        let pool = pool.clone();
+        use_effect_with(wanted.as_ref().map(|(number, _)| *number), move |_| pool.borrow_mut().sync(wanted));
+    }
+    use_effect_with((), move |()| {
+        let own = pool.clone();
+        let kill = offer(dom::KILL_POOL, move |at| own.borrow().kill(at));
+        let watch = Interval::new(1_000, move || pool.borrow().watch());
         move || drop((watch, kill))
     });
 }

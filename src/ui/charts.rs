@@ -54,7 +54,13 @@ fn series(lane: &Lane, points: &[Point], value: fn(&Point) -> Option<f64>, until
     {
         drawn.push((end, last));
     }
-    Series { name: lane.policy.name().to_owned(), role: Role::Policy(lane.policy), points: drawn, step: true }
+    Series {
+        name: lane.policy.name().to_owned(),
+        role: Role::Policy(lane.policy),
+        points: drawn,
+        step: true,
+        band: Vec::new(),
+    }
 }
 
 /// The plots at the moment shown: reuse, imbalance and goodput, one line a policy.
@@ -75,6 +81,7 @@ pub fn charts(state: &State) -> Vec<Rc<Chart>> {
                 y: Axis::new(title, unit, format),
                 series: lanes.map(|(lane, points)| series(lane, points, figure.value, until)).collect(),
                 markers: Vec::<Marker>::new(),
+                discrete: false,
             })
         })
         .collect()

@@ -1,121 +1,14 @@
-//! The workers: one a lane, and one that measures. Makes them do what the state wants, and reports
+//! The race's workers: one a lane, and one that measures. Makes them do what the state wants, and reports
 //! what they say; one that dies is reported too.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-
-use wasm_bindgen::prelude::*;
 use yew::Callback;
 
 use super::dom;
+use super::hand::{ANSWER, Hand, LOADING, SILENCE};
 use super::state::{Action, Bench, State, Status};
-use crate::worker::{Job, Told, wire};
+use crate::worker::{Job, Told};
 
-/// A worker that says nothing for so long while it should be computing is taken for dead, in
-/// milliseconds.
-const SILENCE: f64 = 15_000.0;
-/// The same for one that has not yet said that it took a race up, which it does before it computes.
-const ANSWER: f64 = 5_000.0;
-/// The same for one that is still being loaded.
-const LOADING: f64 = 30_000.0;
-
-/// One worker and what was asked of it.
-struct Hand {
-    worker: web_sys::Worker,
-    /// Jobs for when it listens; `None`: it does.
-    queue: Rc<RefCell<Option<Vec<Job>>>>,
-    heard: Rc<Cell<f64>>,
-    given: Option<u32>,
-    /// Whether a race was asked for that it has not come to the end of.
-    busy: Rc<Cell<bool>>,
-    /// Whether it has said nothing since it was last asked for a race.
-    unanswered: Rc<Cell<bool>>,
-    paused: bool,
-    // What the browser calls; they live as long as the worker.
-    _hear: Closure<dyn FnMut(web_sys::MessageEvent)>,
-    _fail: Closure<dyn FnMut(web_sys::Event)>,
-}
-
-impl Drop for Hand {
-    fn drop(&mut self) {
-        self.worker.set_onmessage(None);
-        self.worker.set_onerror(None);
-        self.worker.terminate();
-    }
-}
-
-/// The worker's address, which index.html tells.
-fn address() -> Option<String> {
-    let meta = dom::document().query_selector("meta[name=worker]").ok()??;
-    let base = dom::document().base_uri().ok()??;
-    Some(web_sys::Url::new_with_base(&meta.get_attribute("content")?, &base).ok()?.href())
-}
-
-impl Hand {
-    fn hire(tell: impl Fn(Told) + 'static, died: impl Fn(String) + 'static) -> Option<Hand> {
-        let options = web_sys::WorkerOptions::new();
-        options.set_type(web_sys::WorkerType::Module);
-        let worker = web_sys::Worker::new_with_options(&address()?, &options).ok()?;
-        let queue = Rc::new(RefCell::new(Some(Vec::new())));
-        let heard = Rc::new(Cell::new(dom::now()));
-        let (busy, unanswered) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
-        let hear = {
-            let (queue, heard, worker) = (queue.clone(), heard.clone(), worker.clone());
-            let (busy, unanswered) = (busy.clone(), unanswered.clone());
-            Closure::<dyn FnMut(_)>::new(move |event: web_sys::MessageEvent| {
-                heard.set(dom::now());
-                match wire::decode(event.data()) {
-                    Some(Told::Ready) => {
-                        for job in queue.borrow_mut().take().into_iter().flatten() {
-                            let _ = worker.post_message(&wire::encode(&job));
-                        }
-                    }
-                    Some(told) => {
-                        unanswered.set(false);
-                        if matches!(told, Told::Finished { .. } | Told::Failed { .. } | Told::Refused { .. })
-                        {
-                            busy.set(false);
-                        }
-                        tell(told);
-                    }
-                    None => {}
-                }
-            })
-        };
-        worker.set_onmessage(Some(hear.as_ref().unchecked_ref()));
-        let fail = Closure::<dyn FnMut(_)>::new(move |event: web_sys::Event| {
-            let message = event.dyn_ref::<web_sys::ErrorEvent>().map(web_sys::ErrorEvent::message);
-            died(match message.filter(|m| !m.is_empty()) {
-                Some(message) => format!("Its worker failed: {message}"),
-                None => "Its worker could not be loaded.".into(),
-            });
-        });
-        worker.set_onerror(Some(fail.as_ref().unchecked_ref()));
-        Some(Hand {
-            worker,
-            queue,
-            heard,
-            given: None,
-            busy,
-            unanswered,
-            paused: false,
-            _hear: hear,
-            _fail: fail,
-        })
-    }
-
-    fn ask(&self, job: Job) {
-        self.heard.set(dom::now());
-        match &mut *self.queue.borrow_mut() {
-            Some(queue) => queue.push(job),
-            None => {
-                let _ = self.worker.post_message(&wire::encode(&job));
-            }
-        }
-    }
-}
-
-/// All workers of the page.
+/// All of them.
 pub struct Crew {
     dispatch: Callback<Action>,
     hands: Vec<Option<Hand>>,
@@ -218,7 +111,7 @@ impl Crew {
         }
         for (lane, hand) in self.hands.iter().enumerate() {
             let Some(hand) = hand else { continue };
-            let patience = match (hand.queue.borrow().is_some(), hand.unanswered.get()) {
+            let patience = match (hand.loading(), hand.unanswered.get()) {
                 (true, _) => LOADING,
                 (false, true) => ANSWER,
                 (false, false) => SILENCE,
@@ -233,7 +126,7 @@ impl Crew {
     /// Ends a worker without telling anybody, as a browser short of memory may.
     pub fn kill(&self, lane: usize) {
         if let Some(hand) = self.hands.get(lane).and_then(Option::as_ref) {
-            hand.worker.terminate();
+            hand.kill();
         }
     }
 }

@@ -51,8 +51,19 @@ pub fn fresh_seed() -> u64 {
     (js_sys::Math::random() * 1e6) as u64
 }
 
-/// The name under which the page offers to end a worker without a word.
+/// The name under which the page offers to end a worker of the race without a word.
 pub const KILL: &str = "__warmrouteKillWorker";
+/// The same for one of the pool.
+pub const KILL_POOL: &str = "__warmrouteKillPoolWorker";
+
+/// The text of the input or the choice of the list that an event is about.
+pub fn text_of(event: &Event) -> Option<String> {
+    let target = event.target()?;
+    match target.dyn_ref::<web_sys::HtmlInputElement>() {
+        Some(input) => Some(input.value()),
+        None => target.dyn_ref::<web_sys::HtmlSelectElement>().map(web_sys::HtmlSelectElement::value),
+    }
+}
 
 /// Ends a lane's worker without a word, as a browser short of memory may.
 pub fn kill(lane: usize) {
@@ -67,11 +78,11 @@ pub fn copy(text: &str) {
     let _ = window().navigator().clipboard().write_text(text);
 }
 
-/// Hands the reader a text as a file.
-pub fn download(name: &str, text: &str) -> Option<()> {
+/// Hands the reader a text of a type as a file.
+pub fn download(name: &str, kind: &str, text: &str) -> Option<()> {
     let parts = js_sys::Array::of1(&JsValue::from_str(text));
     let bag = web_sys::BlobPropertyBag::new();
-    bag.set_type("application/json");
+    bag.set_type(kind);
     let blob = web_sys::Blob::new_with_str_sequence_and_options(&parts, &bag).ok()?;
     let url = web_sys::Url::create_object_url_with_blob(&blob).ok()?;
     let link: web_sys::HtmlAnchorElement = document().create_element("a").ok()?.dyn_into().ok()?;

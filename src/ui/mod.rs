@@ -5,6 +5,7 @@ pub mod charts;
 pub mod lane;
 pub mod playback;
 pub mod state;
+pub mod study;
 pub mod words;
 
 #[cfg(target_arch = "wasm32")]
@@ -13,6 +14,10 @@ mod app;
 mod crew;
 #[cfg(target_arch = "wasm32")]
 mod dom;
+#[cfg(target_arch = "wasm32")]
+mod hand;
+#[cfg(target_arch = "wasm32")]
+mod pool;
 #[cfg(target_arch = "wasm32")]
 mod reducible;
 #[cfg(target_arch = "wasm32")]

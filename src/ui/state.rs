@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::address;
+use super::study::{Act, Study};
 use crate::coldstart::Settings;
 use crate::cost::calibrate::Calibration;
 use crate::engine::RequestId;
@@ -51,6 +52,8 @@ pub struct State {
     pub config: Config,
     /// What the cold start is asked about.
     pub cold: Settings,
+    /// The sweep: what is asked, and what came of it.
+    pub study: Rc<Study>,
     /// Texts that were refused.
     pub drafts: Vec<Draft>,
     /// What in the address was not understood.
@@ -114,6 +117,8 @@ pub enum Action {
     Select(Option<RequestId>),
     /// The cold start is asked about something else.
     Cold(Settings),
+    /// Something happened to the sweep.
+    Study(Act),
     /// The notices have been read.
     Dismiss,
     /// Prices are being measured, are, or cannot be.
@@ -126,6 +131,7 @@ impl State {
         let mut state = State {
             config: Config::default(),
             cold: Settings::default(),
+            study: Rc::default(),
             drafts: Vec::new(),
             notices: Vec::new(),
             lanes: Vec::new(),
@@ -144,7 +150,7 @@ impl State {
 
     /// The query of everything in force: the page's address.
     pub fn query(&self) -> String {
-        address::write(&self.config, &self.cold)
+        address::write(&self.config, &self.cold, &self.study.settings)
     }
 
     /// The query of the race alone: what a worker is told.
@@ -226,11 +232,15 @@ impl State {
         match action {
             Action::Open(query) => {
                 // The address also changes when the reader follows a link within the page.
-                let (config, cold, problems) = address::read(&query);
+                let (config, cold, swept, problems) = address::read(&query);
                 if config != self.config || !problems.is_empty() {
                     self.load(&query);
                 }
                 self.cold = cold;
+                // What is being typed is in no address, and stays.
+                if swept.to_pairs() != self.study.settings.to_pairs() {
+                    Rc::make_mut(&mut self.study).settings = swept;
+                }
             }
             Action::Edit { key, text } => self.edit(key, text),
             Action::Apply(config) => {
@@ -284,13 +294,16 @@ impl State {
             }
             Action::Select(request) => self.selected = request,
             Action::Cold(settings) => self.cold = settings,
+            Action::Study(act) => Rc::make_mut(&mut self.study).act(act, &self.config),
             Action::Dismiss => self.notices.clear(),
             Action::Bench(bench) => self.bench = bench,
         }
     }
 
     fn load(&mut self, query: &str) {
-        (self.config, self.cold, self.notices) = address::read(query);
+        let swept;
+        (self.config, self.cold, swept, self.notices) = address::read(query);
+        Rc::make_mut(&mut self.study).settings = swept;
         self.drafts.clear();
         self.restart();
     }

@@ -1,19 +1,23 @@
 //! What the page and its workers say to each other, and the worker's side of it.
 //!
-//! One worker a policy. The page sends a [`Job`], the worker answers with [`Told`]. A job carries a
-//! configuration as a URL's query and nothing else: the worker draws the same trace from it. Every
-//! message names its run, so that what a run that was given up still says is not taken for news.
+//! One worker a policy for a race, a pool of them for a sweep. The page sends a [`Job`], the worker
+//! answers with [`Told`]. A job carries a configuration as a URL's query (or a sweep's plan) and nothing
+//! else: the worker draws the same trace from it. Every message names its run, so that what a run that
+//! was given up still says is not taken for news.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cost::calibrate::Calibration;
 use crate::policy::PolicyKind;
 use crate::sim::{Event, Summary};
+use crate::sweep::{Done, Equivalents, Plan};
 
 #[cfg(target_arch = "wasm32")]
 mod bench;
 #[cfg(target_arch = "wasm32")]
 mod run;
+#[cfg(target_arch = "wasm32")]
+mod sweep;
 mod trend;
 #[cfg(target_arch = "wasm32")]
 pub mod wire;
@@ -37,6 +41,25 @@ pub enum Job {
         /// Under which policy.
         policy: PolicyKind,
     },
+    /// Run some jobs of a sweep, one after the other.
+    Sweep {
+        /// The sweep's number.
+        run: u32,
+        /// The sweep.
+        plan: Box<Plan>,
+        /// Which of its jobs.
+        jobs: Vec<u64>,
+    },
+    /// Look for the number of replicas under one policy that are worth the configuration's under another,
+    /// seed by seed.
+    Equivalents {
+        /// The scan's number.
+        run: u32,
+        /// What is asked.
+        ask: Box<Ask>,
+        /// The seeds.
+        seeds: Vec<u64>,
+    },
     /// Measure what TinyGPT's passes take on this machine.
     Calibrate,
     /// Stop between two steps.
@@ -45,6 +68,19 @@ pub enum Job {
     Resume,
     /// Forget the run.
     Stop,
+}
+
+/// What a scan for replica-equivalents is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The configuration, as a URL's query; its backend is modelled.
+    pub query: String,
+    /// The policy that is to be reached.
+    pub of: PolicyKind,
+    /// The policy that is to reach it.
+    pub by: PolicyKind,
+    /// The most replicas that are tried.
+    pub cap: u32,
 }
 
 /// How far a run has come.
@@ -104,6 +140,20 @@ pub enum Told {
         run: u32,
         /// What came of it.
         finished: Box<Finished>,
+    },
+    /// Jobs of a sweep that are done.
+    Swept {
+        /// The sweep's number.
+        run: u32,
+        /// What they came to.
+        done: Vec<Done>,
+    },
+    /// A scan that is done.
+    Equivalent {
+        /// The scan's number.
+        run: u32,
+        /// What was found.
+        found: Box<Equivalents>,
     },
     /// So many of so many measurements are done.
     Measured {

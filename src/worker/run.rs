@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
-use super::{Finished, Job, MAX_EVENTS, Progress, Told, Trend, bench, wire};
+use super::{Finished, Job, MAX_EVENTS, Progress, Told, Trend, bench, sweep, wire};
 use crate::engine::{Engine, SharedModel};
 use crate::experiment::{Experiment, random_model};
 use crate::params::{ClockKind, Config, from_query};
@@ -15,7 +15,7 @@ use crate::report::{Report, to_json};
 use crate::sim::{Clock, Event, Measured, What};
 
 /// How long a slice computes before it lets the worker listen, in seconds.
-const SLICE: f64 = 0.025;
+pub(super) const SLICE: f64 = 0.025;
 
 /// How long a worker that is told to pause waits before it looks again, in milliseconds.
 const NAP: i32 = 40;
@@ -40,7 +40,7 @@ fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-fn tell(message: &Told) {
+pub(super) fn tell(message: &Told) {
     // The page is gone where this fails, and then nobody is left to be told so.
     let _ = scope().post_message(&wire::encode(message));
 }
@@ -76,15 +76,20 @@ pub fn start() {
 fn take(job: Job) {
     match job {
         Job::Race { run, query, policy } => {
-            WORKER.with_borrow_mut(|worker| {
-                worker.wanted = Some(run);
-                worker.paused = false;
-            });
+            want(run);
             let (config, problems) = from_query(&query);
             match problems.first() {
                 Some(problem) => tell(&Told::Refused { message: problem.to_string() }),
                 None => spawn_local(race(run, config, policy)),
             }
+        }
+        Job::Sweep { run, plan, jobs } => {
+            want(run);
+            spawn_local(sweep::points(run, plan, jobs));
+        }
+        Job::Equivalents { run, ask, seeds } => {
+            want(run);
+            spawn_local(sweep::equals(run, ask, seeds));
         }
         Job::Calibrate => {
             let model = WORKER.with_borrow_mut(|w| w.model.get_or_insert_with(random_model).clone());
@@ -96,8 +101,16 @@ fn take(job: Job) {
     }
 }
 
+/// Takes a run up: whatever else it was at is given up.
+fn want(run: u32) {
+    WORKER.with_borrow_mut(|worker| {
+        worker.wanted = Some(run);
+        worker.paused = false;
+    });
+}
+
 /// Lets the worker listen; whether the run is still wanted afterwards.
-async fn listen(run: u32) -> bool {
+pub(super) async fn listen(run: u32) -> bool {
     let mut wait = 0;
     loop {
         let timer = js_sys::Promise::new(&mut |resolve, _| {

@@ -10,6 +10,10 @@ mod opening;
 mod prices;
 mod race;
 mod results;
+pub mod worth;
+mod worth_controls;
+mod worth_replicas;
+mod worth_results;
 
 pub use cold_start::ColdStart;
 pub use controls::Controls;
@@ -19,6 +23,7 @@ pub use opening::Opening;
 pub use prices::Prices;
 pub use race::Race;
 pub use results::Results;
+pub use worth::Worth;
 
 use yew::prelude::*;
 

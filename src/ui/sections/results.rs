@@ -137,7 +137,7 @@ pub fn Results(props: &ResultsProps) -> Html {
         let state = props.state.clone();
         Callback::from(move |_: MouseEvent| {
             let arrays = state.lanes.iter().filter_map(|lane| lane.finished()).map(|f| f.json.as_str());
-            dom::download("warmroute.json", &join_json(arrays));
+            dom::download("warmroute.json", "application/json", &join_json(arrays));
         })
     };
     html! {

@@ -1,9 +1,9 @@
 //! One parameter as a labelled control, made from the table of parameters.
 
-use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
 use crate::params::{Kind, Param};
+use crate::ui::dom::text_of;
 use crate::ui::state::Action;
 
 /// A parameter and its text.
@@ -68,14 +68,6 @@ fn value((from, to, log): (f64, f64, bool), place: f64, whole: bool) -> f64 {
     format!("{exact:.digits$}").parse().unwrap_or(exact)
 }
 
-fn input_of(event: &Event) -> Option<String> {
-    let target = event.target()?;
-    match target.dyn_ref::<web_sys::HtmlInputElement>() {
-        Some(input) => Some(input.value()),
-        None => target.dyn_ref::<web_sys::HtmlSelectElement>().map(web_sys::HtmlSelectElement::value),
-    }
-}
-
 /// The control with its label, unit, range and, where it is refused, the reason.
 #[component]
 pub fn Field(props: &Props) -> Html {
@@ -89,7 +81,7 @@ pub fn Field(props: &Props) -> Html {
     let typed = {
         let edit = edit.clone();
         Callback::from(move |event: InputEvent| {
-            if let Some(text) = input_of(&event) {
+            if let Some(text) = text_of(&event) {
                 edit.emit(text);
             }
         })
@@ -97,7 +89,7 @@ pub fn Field(props: &Props) -> Html {
     let described = if problem.is_some() { format!("{id}-help {id}-problem") } else { format!("{id}-help") };
     let control = match param.kind {
         Kind::Choice(choices) => {
-            let chosen = edit.reform(|event: Event| input_of(&event).unwrap_or_default());
+            let chosen = edit.reform(|event: Event| text_of(&event).unwrap_or_default());
             html! {
                 <select id={id.clone()} onchange={chosen} aria-describedby={described} data-testid={id.clone()}>
                     { for choices.iter().map(|(name, means)| html! {
@@ -117,7 +109,7 @@ pub fn Field(props: &Props) -> Html {
         let whole = matches!(param.kind, Kind::Integer { .. });
         let at = text.parse::<f64>().map_or(NOTCHES, |v| place(range, v));
         let moved = edit.reform(move |event: InputEvent| {
-            let at = input_of(&event).and_then(|t| t.parse().ok()).unwrap_or(0.0);
+            let at = text_of(&event).and_then(|t| t.parse().ok()).unwrap_or(0.0);
             value(range, at, whole).to_string()
         });
         html! {

@@ -72,15 +72,6 @@ const STOPS: usize = 200;
 
 const HINT: &str = "Point at the chart, or focus it and use the left and right arrow keys, to read values.";
 
-fn readout(chart: &Chart, x: f64) -> String {
-    let values = chart.at(x).into_iter().map(|(name, value)| {
-        let value = value.map_or_else(|| "–".to_owned(), |v| chart.y.value_text(v));
-        format!("{name} {value}")
-    });
-    let values = values.collect::<Vec<_>>().join(", ");
-    format!("{} {}: {values}", chart.x.title, chart.x.value_text(x))
-}
-
 /// The stop that a key leads to from `at`.
 fn moved(key: &str, at: Option<f64>, stops: &[f64]) -> Option<f64> {
     let (first, last) = (*stops.first()?, *stops.last()?);
@@ -115,9 +106,10 @@ pub fn Plot(props: &PlotProps) -> Html {
     let frame = use_memo(picture.clone(), Picture::frame);
 
     let onpointermove = {
-        let (at, frame) = (at.setter(), Rc::clone(&frame));
+        let (at, frame, chart) = (at.setter(), Rc::clone(&frame), Rc::clone(&props.chart));
         Callback::from(move |event: PointerEvent| {
-            at.set((*frame).as_ref().map(|frame| frame.x_at(f64::from(event.offset_x()))));
+            let x = (*frame).as_ref().map(|frame| frame.x_at(f64::from(event.offset_x())));
+            at.set(x.map(|x| chart.nearest(x)));
         })
     };
     let clear = {
@@ -155,7 +147,7 @@ pub fn Plot(props: &PlotProps) -> Html {
             format!("left:{left}px;top:{}px;height:{}px", plot.top, plot.bottom - plot.top)
         },
     );
-    let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| readout(&props.chart, x));
+    let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| props.chart.reading(x));
     // The surface has a height of its own and the canvas fills it: a canvas without a given size
     // would take its backing store's, and grow with every measurement.
     html! {
