@@ -7,6 +7,9 @@ use yew::prelude::*;
 use super::crew::Crew;
 use super::dom;
 use super::reducible::Shared;
+use super::sections::chapter::{
+    Affinity, Costs, HotPrefix, Loads, PrefixBlocks, Problem, Reading, Scatter, Seeds, Takeaways,
+};
 use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results};
 use super::state::{Action, State};
 
@@ -42,11 +45,21 @@ fn App() -> Html {
             <Opening />
             <main id="main">
                 <Notices state={shared.clone()} dispatch={dispatch.clone()} />
+                <Problem />
+                <Scatter />
+                <Loads />
+                <Affinity />
+                <PrefixBlocks />
                 <Race state={shared.clone()} dispatch={dispatch.clone()} />
                 <Results state={shared.clone()} />
+                <Seeds state={shared.clone()} dispatch={dispatch.clone()} />
                 <Controls state={shared.clone()} dispatch={dispatch.clone()} />
+                <Reading />
+                <HotPrefix />
+                <Costs state={shared.clone()} dispatch={dispatch.clone()} />
                 <Prices state={shared.clone()} dispatch={dispatch.clone()} />
                 <ColdStart settings={state.cold} on_change={cold_changed} />
+                <Takeaways />
                 <Glossary />
             </main>
         </>
