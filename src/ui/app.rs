@@ -8,6 +8,9 @@ use super::crew::Crew;
 use super::dom;
 use super::pool::Pool;
 use super::reducible::Shared;
+use super::sections::chapter::{
+    Affinity, Costs, HotPrefix, Loads, PrefixBlocks, Problem, Reading, Scatter, Seeds, Takeaways,
+};
 use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results, Worth};
 use super::state::{Action, State};
 
@@ -44,12 +47,22 @@ fn App() -> Html {
             <Opening />
             <main id="main">
                 <Notices state={shared.clone()} dispatch={dispatch.clone()} />
+                <Problem />
+                <Scatter />
+                <Loads />
+                <Affinity />
+                <PrefixBlocks />
                 <Race state={shared.clone()} dispatch={dispatch.clone()} />
                 <Results state={shared.clone()} />
+                <Seeds state={shared.clone()} dispatch={dispatch.clone()} />
                 <Controls state={shared.clone()} dispatch={dispatch.clone()} />
                 <Prices state={shared.clone()} dispatch={dispatch.clone()} />
+                <Reading />
+                <HotPrefix />
                 <Worth config={shared.config.clone()} study={shared.study.clone()} dispatch={dispatch.clone()} />
+                <Costs state={shared.clone()} dispatch={dispatch.clone()} />
                 <ColdStart settings={state.cold} on_change={cold_changed} />
+                <Takeaways />
                 <Glossary />
             </main>
         </>

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod charts;
+pub mod figures;
 pub mod lane;
 pub mod playback;
 pub mod state;

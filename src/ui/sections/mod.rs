@@ -1,5 +1,6 @@
 //! The parts of the page, in its order; one component a file.
 
+pub mod chapter;
 pub mod cold_start;
 mod cold_start_control;
 mod controls;

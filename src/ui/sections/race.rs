@@ -67,6 +67,7 @@ pub fn Race(props: &Props) -> Html {
                 same moments and differs only in who decides where they go. Point at a request, or step through \
                 them with the arrow keys, to see why it went where it went.",
                 state.config.requests, state.config.rate) }</p>
+            <super::chapter::Bet state={props.state.clone()} dispatch={props.dispatch.clone()} />
             <Transport state={props.state.clone()} dispatch={props.dispatch.clone()} />
             <p class="key tenants">
                 { for (0..tenants).map(|t| html! {

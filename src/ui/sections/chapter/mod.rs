@@ -1,0 +1,46 @@
+//! The chapter around the race: one section a file, each with a figure that makes its point untouched and a few
+//! things to change. What figures show is counted by [`figures`](crate::ui::figures) when it is looked at.
+
+mod affinity;
+mod bet;
+mod blocks;
+mod costs;
+mod hot;
+mod loads;
+mod problem;
+mod reading;
+mod scatter;
+mod seeds;
+mod takeaways;
+
+pub use affinity::Affinity;
+pub use bet::Bet;
+pub use blocks::PrefixBlocks;
+pub use costs::Costs;
+pub use hot::HotPrefix;
+pub use loads::Loads;
+pub use problem::Problem;
+pub use reading::Reading;
+pub use scatter::Scatter;
+pub use seeds::Seeds;
+pub use takeaways::Takeaways;
+
+use yew::prelude::*;
+
+/// What a figure's model does not have, folded away beside it.
+fn leaves_out(text: &str) -> Html {
+    html! {
+        <details class="quiet leaves-out"><summary>{ "What this figure leaves out" }</summary><p>{ text.to_owned() }</p></details>
+    }
+}
+
+/// "3 times as much", with as many digits as tell something.
+fn times(factor: f64) -> String {
+    if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.1}") }
+}
+
+/// Sets a state to what a slider says.
+fn set<T: 'static>(state: &UseStateHandle<T>, of: impl Fn(u32) -> T + 'static) -> Callback<u32> {
+    let setter = state.setter();
+    Callback::from(move |place| setter.set(of(place)))
+}

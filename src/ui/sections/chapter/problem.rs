@@ -1,0 +1,98 @@
+//! 1: requests are no units of work.
+
+use yew::prelude::*;
+
+use super::{leaves_out, set, times};
+use crate::ui::figures::work::{self, Cost};
+use crate::ui::widgets::Live;
+use crate::ui::words::seconds;
+
+/// The picture's seed: an ordinary draw, neither the worst nor the best of many.
+const SEED: u64 = 11;
+
+const WIDTH: f64 = 640.0;
+const ROW: usize = 34;
+
+/// A row a replica: its requests one after the other, each as long as its work.
+fn picture(requests: &[Cost], longest: f64, label: String) -> Html {
+    let mut ends = [0.0; work::REPLICAS];
+    let scale = (WIDTH - 70.0) / longest;
+    let boxes: Vec<Html> = requests
+        .iter()
+        .enumerate()
+        .map(|(i, request)| {
+            let replica = i % work::REPLICAS;
+            let x = 70.0 + ends[replica] * scale;
+            ends[replica] += request.seconds();
+            let (prefill, decode) = (request.prefill * scale, request.decode * scale);
+            let y = replica * ROW + 4;
+            html! {
+                <g>
+                    <title>{ format!("{} prompt tokens, {} output tokens: {}", request.prompt, request.output,
+                        seconds(request.seconds())) }</title>
+                    <rect class="decode" x={format!("{x:.1}")} y={y.to_string()} width={format!("{:.1}", (prefill + decode - 1.0).max(0.5))}
+                        height="26" rx="2" />
+                    <rect class="prefill" x={format!("{x:.1}")} y={y.to_string()} width={format!("{:.1}", prefill.min(prefill + decode - 1.0).max(0.5))}
+                        height="26" rx="2" />
+                </g>
+            }
+        })
+        .collect();
+    html! {
+        <svg class="work" viewBox={format!("0 0 {WIDTH} {}", work::REPLICAS * ROW)} role="img" aria-label={label}>
+            { for (0..work::REPLICAS).map(|r| html! {
+                <text class="who" x="0" y={(r * ROW + 22).to_string()}>{ format!("replica {r}") }</text>
+            }) }
+            { for boxes }
+        </svg>
+    }
+}
+
+/// The section.
+#[component]
+pub fn Problem() -> Html {
+    let spread = use_state_eq(|| 12);
+    let requests = use_memo(*spread, |spread| work::requests(f64::from(*spread) / 10.0, SEED));
+    let alike = use_memo((), |()| work::requests(0.0, SEED));
+    let of = |requests: &[Cost]| {
+        let dealt = work::dealt(requests);
+        (dealt.iter().copied().fold(f64::MAX, f64::min), dealt.iter().copied().fold(0.0, f64::max))
+    };
+    let (idlest, busiest) = of(&requests);
+    let each = |pick: fn(f64, f64) -> f64, from: f64| requests.iter().map(Cost::seconds).fold(from, pick);
+    let (least, most) = (each(f64::min, f64::MAX), each(f64::max, 0.0));
+    let per = work::REQUESTS / work::REPLICAS;
+    html! {
+        <section id="problem" class="chapter" aria-labelledby="problem-title">
+            <h2 id="problem-title">{ "Requests are not units of work" }</h2>
+            <p class="intro">{ "One server runs out of device, so you run several and put a load balancer in front. The \
+                usual one deals requests out in turn. For a web server that is fair: one request costs about what the \
+                next one does." }</p>
+            <figure>
+                { picture(&alike, busiest.max(of(&alike).1), format!("{} equal requests on {} replicas: each has the same work",
+                    work::REQUESTS, work::REPLICAS)) }
+                <figcaption>{ format!("As a web server sees it: {} requests alike, {per} for each replica.", work::REQUESTS) }</figcaption>
+            </figure>
+            <p class="intro">{ "A prompt to a language model is ten tokens or ten thousand, and so is what comes back." }
+                { " Deal the same number out, with lengths that spread by a factor of e to the " }
+                <Live label="How far the lengths spread" text={format!("{:.1}", f64::from(*spread) / 10.0)}
+                    value={*spread} range={(0, 20)} on_change={set(&spread, |v| v)} />
+                { ":" }</p>
+            <figure data-testid="problem-figure">
+                { picture(&requests, busiest.max(of(&alike).1), format!("the same number of unequal requests: the busiest replica has {} of work, the idlest {}",
+                    seconds(busiest), seconds(idlest))) }
+                <figcaption class="said">{ "Every replica still has " }{ per }{ " requests. The costliest takes " }
+                    <b>{ times(most / least) }</b>{ " times as long as the cheapest, and the busiest replica has " }
+                    <b>{ seconds(busiest) }</b>{ " of work where the idlest has " }<b>{ seconds(idlest) }</b>{ "." }
+                    <span class="key"><span class="swatch prefill"></span>{ "prefill: computing the prompt" }
+                    <span class="swatch decode"></span>{ "decode: the answer, token by token" }</span>
+                </figcaption>
+            </figure>
+            <p class="intro">{ "And this counts every prompt as if nobody had seen it before. A replica whose cache holds \
+                the beginning of a prompt skips that part. Round-robin sees to it that this is as rare as can be." }</p>
+            { leaves_out("Each request alone, at a roofline price of Llama 3.1 8B on an H100; batching makes tokens cheaper \
+                for all, not more equal. Lengths are lognormal about 1,155 and 211 tokens, the means of a public trace of \
+                conversations (Azure, 2023).") }
+        </section>
+    }
+}

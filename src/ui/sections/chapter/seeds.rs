@@ -1,0 +1,117 @@
+//! How much of the race's result is luck: the same configuration with twenty seeds.
+
+use gloo_timers::callback::Timeout;
+use yew::prelude::*;
+
+use crate::experiment::Experiment;
+use crate::params::{BackendKind, ClockKind, Config};
+use crate::policy::PolicyKind;
+use crate::report::{Better, Column, columns};
+use crate::sim::{Summary, quantile};
+use crate::ui::dom::use_visible;
+use crate::ui::sections::Props;
+use crate::ui::widgets::Mark;
+
+/// Seeds that are tried, from 0 on.
+const SEEDS: u64 = 20;
+
+/// A run of more requests is too long to be done twenty times beside the page.
+const MOST_REQUESTS: u32 = 500;
+
+/// The figures that are shown, by their titles.
+const SHOWN: [&str; 3] = ["TTFT p50", "reuse", "imbalance"];
+
+/// Every policy under one seed.
+fn one(config: &Config, policies: &[PolicyKind], seed: u64) -> Option<Vec<Summary>> {
+    let config = Config { seed, ..config.clone() };
+    let run = |policy: &PolicyKind| {
+        let (trace, recorder) = Experiment::run_priced(&config, *policy).ok()?;
+        Some(recorder.summary(&config.objectives(), &trace.tenants))
+    };
+    policies.iter().map(run).collect()
+}
+
+/// The runs of all seeds so far, one seed after the other, so that the page is never long at it.
+#[hook]
+fn use_seeds(config: Config, policies: Vec<PolicyKind>, start: bool) -> Vec<Vec<Summary>> {
+    let done = use_state(|| (config.clone(), policies.clone(), Vec::new()));
+    let same = done.0 == config && done.1 == policies;
+    let so_far = if same { done.2.clone() } else { Vec::new() };
+    {
+        let so_far = so_far.clone();
+        use_effect_with((config, policies, start, so_far.len()), move |(config, policies, start, len)| {
+            let seed = *len as u64;
+            let timer = (*start && seed < SEEDS).then(|| {
+                let (config, policies) = (config.clone(), policies.clone());
+                Timeout::new(10, move || {
+                    let mut all = so_far;
+                    // One that cannot be run has no dots.
+                    all.push(one(&config, &policies, seed).unwrap_or_default());
+                    done.set((config, policies, all));
+                })
+            });
+            move || drop(timer)
+        });
+    }
+    so_far
+}
+
+/// A strip of one figure: a dot a seed, a row a policy.
+fn strip(column: &Column, policies: &[PolicyKind], runs: &[Vec<Summary>]) -> Html {
+    let of = |at: usize| -> Vec<f64> { runs.iter().filter_map(|run| (column.value)(run.get(at)?)).collect() };
+    let all: Vec<Vec<f64>> = (0..policies.len()).map(of).collect();
+    let most = all.iter().flatten().copied().fold(0.0, f64::max);
+    let x = |value: f64| 8.0 + 284.0 * if most > 0.0 { value / most } else { 0.0 };
+    let text = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| (column.format)(v));
+    html! {
+        <figure class="strip">
+            <figcaption><b>{ column.heading() }</b>{ if column.better == Better::Lower { ", lower wins" } else { ", higher wins" } }</figcaption>
+            { for policies.iter().zip(&all).map(|(policy, values)| {
+                let mut sorted = values.clone();
+                sorted.sort_by(f64::total_cmp);
+                let middle = text(quantile(&sorted, 0.5));
+                let (low, high) = (text(sorted.first().copied()), text(sorted.last().copied()));
+                html! {
+                    <div class={classes!("strip-row", policy.name())}>
+                        <span><Mark policy={*policy} />{ policy.name() }</span>
+                        <svg viewBox="0 0 300 16" role="img"
+                            aria-label={format!("{}: median {middle}, from {low} to {high} over {} seeds", policy.name(), values.len())}>
+                            { for values.iter().map(|value| html! { <circle cx={format!("{:.1}", x(*value))} cy="8" r="4" /> }) }
+                        </svg>
+                        <span class="quiet">{ format!("{middle} ({low} to {high})") }</span>
+                    </div>
+                }
+            }) }
+        </figure>
+    }
+}
+
+/// The strips.
+#[component]
+pub fn Seeds(props: &Props) -> Html {
+    let state = &*props.state.0;
+    let place = use_node_ref();
+    let seen = use_visible(place.clone());
+    // The scheduler alone, at the modelled price: the same figures.
+    let config =
+        Config { backend: BackendKind::Modelled, clock: ClockKind::Modelled, ..state.config.clone() };
+    let policies: Vec<PolicyKind> = state.lanes.iter().map(|lane| lane.policy).collect();
+    let few = config.requests <= MOST_REQUESTS;
+    let runs = use_seeds(config, policies.clone(), seen && few);
+    let columns: Vec<Column> = columns().into_iter().filter(|c| SHOWN.contains(&c.title)).collect();
+    html! {
+        <section id="seeds" class="chapter" ref={place} aria-labelledby="seeds-title" data-testid="seeds">
+            <h3 id="seeds-title">{ "Was that luck?" }</h3>
+            if few {
+                <p class="intro">{ format!("The race above is one seed, {}. Here is the same with seeds 0 to {}, priced and not \
+                    computed: a dot is a run, beside it the median and both ends.", state.config.seed, SEEDS - 1) }</p>
+                <div class="strips" data-done={runs.len().to_string()}>
+                    { for columns.iter().map(|column| strip(column, &policies, &runs)) }
+                </div>
+            } else {
+                <p class="intro">{ format!("The same with other seeds is shown for races of up to {MOST_REQUESTS} requests; of longer \
+                    ones the command line says it: warmroute run --seeds {SEEDS}.") }</p>
+            }
+        </section>
+    }
+}
