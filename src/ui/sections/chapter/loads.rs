@@ -42,7 +42,7 @@ fn replica(index: usize, flight: &[u64], add: &Callback<(usize, Option<u64>)>) -
     html! {
         <li class="load">
             <span class="load-head">{ format!("replica {index}: {} requests, {} tokens", flight.len(), grouped(all)) }</span>
-            <svg class="load-bar" viewBox="0 0 600 20" preserveAspectRatio="xMinYMid meet" aria-hidden="true">{ for bars }</svg>
+            <svg class="load-bar" viewBox="0 0 600 20" preserveAspectRatio="none" aria-hidden="true">{ for bars }</svg>
             <span class="buttons">
                 <button type="button" class="small" onclick={change(Some(SHORT))}
                     aria-label={format!("Give replica {index} a short request")}>{ "+ short" }</button>

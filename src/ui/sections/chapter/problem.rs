@@ -10,42 +10,43 @@ use crate::ui::words::seconds;
 /// The picture's seed: an ordinary draw, neither the worst nor the best of many.
 const SEED: u64 = 11;
 
-const WIDTH: f64 = 640.0;
-const ROW: usize = 34;
+/// The picture's own units across.
+const WIDTH: f64 = 1000.0;
 
 /// A row a replica: its requests one after the other, each as long as its work.
 fn picture(requests: &[Cost], longest: f64, label: String) -> Html {
-    let mut ends = [0.0; work::REPLICAS];
-    let scale = (WIDTH - 70.0) / longest;
-    let boxes: Vec<Html> = requests
-        .iter()
-        .enumerate()
-        .map(|(i, request)| {
-            let replica = i % work::REPLICAS;
-            let x = 70.0 + ends[replica] * scale;
-            ends[replica] += request.seconds();
-            let (prefill, decode) = (request.prefill * scale, request.decode * scale);
-            let y = replica * ROW + 4;
-            html! {
-                <g>
-                    <title>{ format!("{} prompt tokens, {} output tokens: {}", request.prompt, request.output,
-                        seconds(request.seconds())) }</title>
-                    <rect class="decode" x={format!("{x:.1}")} y={y.to_string()} width={format!("{:.1}", (prefill + decode - 1.0).max(0.5))}
-                        height="26" rx="2" />
-                    <rect class="prefill" x={format!("{x:.1}")} y={y.to_string()} width={format!("{:.1}", prefill.min(prefill + decode - 1.0).max(0.5))}
-                        height="26" rx="2" />
-                </g>
-            }
-        })
-        .collect();
-    html! {
-        <svg class="work" viewBox={format!("0 0 {WIDTH} {}", work::REPLICAS * ROW)} role="img" aria-label={label}>
-            { for (0..work::REPLICAS).map(|r| html! {
-                <text class="who" x="0" y={(r * ROW + 22).to_string()}>{ format!("replica {r}") }</text>
-            }) }
-            { for boxes }
-        </svg>
-    }
+    let scale = WIDTH / longest;
+    let row = |replica: usize| {
+        let mut x = 0.0;
+        let boxes: Vec<Html> = requests
+            .iter()
+            .skip(replica)
+            .step_by(work::REPLICAS)
+            .map(|request| {
+                // A little less than its work, so that one is told from the next.
+                let (start, all) = (x, (request.seconds() * scale - 2.0).max(0.5));
+                let prefill = (request.prefill * scale).clamp(0.5, all);
+                x += request.seconds() * scale;
+                let said = format!(
+                    "{} prompt tokens, {} output tokens: {}",
+                    request.prompt,
+                    request.output,
+                    seconds(request.seconds())
+                );
+                let bar = |class: &'static str, width: f64| {
+                    html! { <rect {class} x={format!("{start:.1}")} y="0" width={format!("{width:.1}")} height="26" /> }
+                };
+                html! { <g><title>{ said }</title>{ bar("decode", all) }{ bar("prefill", prefill) }</g> }
+            })
+            .collect();
+        html! {
+            <div class="work-row">
+                <span class="who">{ format!("replica {replica}") }</span>
+                <svg class="work" viewBox={format!("0 0 {WIDTH} 26")} preserveAspectRatio="none" aria-hidden="true">{ for boxes }</svg>
+            </div>
+        }
+    };
+    html! { <div role="img" aria-label={label}>{ for (0..work::REPLICAS).map(row) }</div> }
 }
 
 /// The section.
