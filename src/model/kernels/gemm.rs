@@ -211,6 +211,9 @@ impl<S: Sink> Product<'_, S> {
 
 /// Adds to `sums` the products of `R` rows, side by side, with `G` panels: span by span in order, each summed in whole
 /// numbers before it becomes a float and is scaled. 127 · 32,767 · [`SPAN`] is far below 2³¹.
+///
+/// A span's steps are written out, each with a way out to where the sums are used. It is never taken, but V8 moves
+/// what is only computed down to its use: without it, past the loads of all later steps, which then fill the registers.
 #[cfg_attr(target_arch = "wasm32", inline(never))]
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn accumulate_whole<const R: usize, const G: usize, const AVX2: bool>(
@@ -221,20 +224,27 @@ fn accumulate_whole<const R: usize, const G: usize, const AVX2: bool>(
 ) {
     let mut local = *sums;
     let mut panels = panels.map(|panel| panel.as_chunks::<{ SPAN / 2 }>().0.iter());
-    'depth: for (pairs, scales) in pairs.as_chunks::<{ SPAN / 2 }>().0.iter().zip(scales) {
+    let mut pairs = pairs.iter();
+    'depth: for scales in scales {
         let mut spans = [&[[[0; 2]; LANES]; SPAN / 2]; G];
         for (span, panel) in spans.iter_mut().zip(&mut panels) {
             let Some(next) = panel.next() else { break 'depth };
             *span = next;
         }
         let mut whole = [[I32x8::ZERO; R]; G];
-        for (i, pairs) in pairs.iter().enumerate() {
-            for (whole, span) in whole.iter_mut().zip(spans) {
-                let weights = I16x16::load(&span[i]);
-                for (whole, pair) in whole.iter_mut().zip(pairs) {
-                    *whole = whole.add_products::<AVX2>(pair, weights);
-                }
+        'span: {
+            macro_rules! steps {
+                ($($i:literal)*) => {$(
+                    let Some(step) = pairs.next() else { break 'span };
+                    for (whole, span) in whole.iter_mut().zip(spans) {
+                        let weights = I16x16::load(&span[$i]);
+                        for (whole, pair) in whole.iter_mut().zip(step) {
+                            *whole = whole.add_products::<AVX2>(pair, weights);
+                        }
+                    }
+                )*};
             }
+            steps!(0 1 2 3 4 5 6 7);
         }
         for (sums, whole) in local.iter_mut().zip(whole) {
             for ((sum, whole), scale) in sums.iter_mut().zip(whole).zip(scales) {
