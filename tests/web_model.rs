@@ -8,7 +8,7 @@ use warmroute::model::{ModelConfig, Scratch, Slice, TinyGpt, Token};
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
 
 /// FNV-1a over the bits of what TinyGPT computes from a few prompts.
-const CHECKSUM: u64 = 0xb11d8ddbd4905c99;
+const CHECKSUM: u64 = 0x2e4c48bedad23dfb;
 /// The tokens drawn after them.
 const DRAWN: [Token; 6] = [140, 132, 235, 114, 217, 9];
 

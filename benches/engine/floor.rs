@@ -25,8 +25,9 @@ struct Layer {
 struct Inputs(Vec<((usize, usize), Input)>);
 
 impl Inputs {
-    /// `rows` rows for a matrix, made when first asked for; matrices of one depth share them.
-    fn of(&mut self, rows: usize, matrix: &PackedMatrix) -> &Input {
+    /// `rows` rows for a matrix, made when first asked for; matrices of one depth share them. `even` as the engine
+    /// rounds them.
+    fn of(&mut self, rows: usize, matrix: &PackedMatrix, even: bool) -> &Input {
         let shape = (rows, matrix.depth());
         let known = self.0.iter().position(|(other, _)| *other == shape);
         let index = known.unwrap_or_else(|| {
@@ -36,7 +37,11 @@ impl Inputs {
             self.0.len() - 1
         });
         let input = &mut self.0[index].1;
-        input.round_for(matrix);
+        if even {
+            input.round_even_for(matrix);
+        } else {
+            input.round_for(matrix);
+        }
         input
     }
 }
@@ -119,7 +124,8 @@ impl Floor {
         let mut product = |matrix: &PackedMatrix, panels: Range<usize>, rows: usize| {
             let columns = (panels.end * LANES).min(matrix.columns()) - panels.start * LANES;
             if rows > 0 {
-                matrix.multiply(panels, inputs.of(rows, matrix), &mut output[..rows * columns]);
+                let even = matrix.depth() == config.hidden(); // All but the MLP's inner activations.
+                matrix.multiply(panels, inputs.of(rows, matrix, even), &mut output[..rows * columns]);
             }
         };
         for (i, layer) in layers.iter().enumerate() {

@@ -260,7 +260,7 @@ impl TinyGpt {
             Part::KeysAndValues => (queries..all.panels(), 2 * kv),
         };
         let projected = sized(&mut scratch.projected, rows * columns);
-        scratch.normed.round_for(all);
+        scratch.normed.round_even_for(all);
         all.multiply(panels, &scratch.normed, projected);
 
         let (query_width, head_dim) = (query_width(&self.config), self.config.head_dim);
@@ -315,7 +315,7 @@ impl TinyGpt {
             first_row += run.len();
         }
         let hidden = &mut scratch.hidden[..rows * width];
-        scratch.attended.round_for(&weights.attention_out);
+        scratch.attended.round_even_for(&weights.attention_out);
         weights.attention_out.multiply_add(&scratch.attended, hidden);
     }
 
@@ -325,8 +325,9 @@ impl TinyGpt {
         let hidden = &mut scratch.hidden[..rows * width];
         let normed = scratch.normed.floats_mut(rows, width);
         rms_norm(hidden, &weights.mlp_norm, self.config.norm_eps, normed);
-        scratch.normed.round_for(&weights.gate_up);
+        scratch.normed.round_even_for(&weights.gate_up);
         weights.gate_up.multiply_gated(&scratch.normed, scratch.activated.floats_mut(rows, ffn));
+        // A few of these are far larger than those beside them, so that the rows are not even.
         scratch.activated.round_for(&weights.down);
         weights.down.multiply_add(&scratch.activated, hidden);
     }
@@ -340,7 +341,7 @@ impl TinyGpt {
         let vocab_size = self.config.vocab_size;
         let logits = sized(&mut scratch.tile_logits, rows * vocab_size);
         let head = &self.weights.head;
-        scratch.normed.round_for(head);
+        scratch.normed.round_even_for(head);
         head.multiply(0..head.panels(), &scratch.normed, logits);
         for i in 0..rows {
             let slice = scratch.rows[i].slice;

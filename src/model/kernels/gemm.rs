@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::LANES;
 use super::elementwise::silu_mul;
-use super::input::{Input, SPAN};
+use super::input::{EVEN_SPAN, Input, SPAN};
 use super::matrix::{PackedMatrix, Panels};
 use super::rows::{self, BLOCK_ROWS};
 use super::simd::{F32x8, I16x16, I32x8, Kernel, wide};
@@ -184,22 +184,10 @@ impl<S: Sink> Product<'_, S> {
                 }
             }
             Panels::Bytes(panels) => {
-                let (pairs, scales) = self.input.whole();
-                let pairs = pairs[row * depth / 2..][..R * depth / 2].as_chunks().0;
-                let scales = scales[row * depth / SPAN..][..R * depth / SPAN].as_chunks().0;
-                let half = depth / 2;
-                let panel = |g| &panels[(first + g) * half..][..half];
-                if R * G <= AT_ONCE {
-                    accumulate_whole::<R, G, AVX2>(&mut sums, pairs, scales, core::array::from_fn(panel));
+                if self.input.whole().2 == EVEN_SPAN {
+                    self.whole_block::<R, G, { EVEN_SPAN / 2 }, AVX2>(&mut sums, row, first, panels);
                 } else {
-                    for (g, sums) in sums.iter_mut().enumerate() {
-                        accumulate_whole::<R, 1, AVX2>(
-                            core::array::from_mut(sums),
-                            pairs,
-                            scales,
-                            [panel(g)],
-                        );
-                    }
+                    self.whole_block::<R, G, { SPAN / 2 }, AVX2>(&mut sums, row, first, panels);
                 }
                 let unit = F32x8::splat(matrix.unit);
                 sums = sums.map(|sums| sums.map(|sum| sum * unit));
@@ -207,34 +195,71 @@ impl<S: Sink> Product<'_, S> {
         }
         self.sink.put(row, panel, sums);
     }
+
+    /// One block of rows, from `row` on, with `G` panels of bytes, from `first` on.
+    #[inline(always)]
+    fn whole_block<const R: usize, const G: usize, const HALF: usize, const AVX2: bool>(
+        &self,
+        sums: &mut [[F32x8; R]; G],
+        row: usize,
+        first: usize,
+        panels: &[[[i8; 2]; LANES]],
+    ) {
+        let half = self.matrix.depth / 2;
+        let (pairs, scales, _) = self.input.whole();
+        let pairs = pairs[row * half..][..R * half].as_chunks().0;
+        let scales = scales[row * half / HALF..][..R * half / HALF].as_chunks().0;
+        let panel = |g| &panels[(first + g) * half..][..half];
+        if R * G <= AT_ONCE {
+            accumulate_whole::<R, G, HALF, AVX2>(sums, pairs, scales, core::array::from_fn(panel));
+        } else {
+            for (g, sums) in sums.iter_mut().enumerate() {
+                let sums = core::array::from_mut(sums);
+                accumulate_whole::<R, 1, HALF, AVX2>(sums, pairs, scales, [panel(g)]);
+            }
+        }
+    }
 }
 
 /// Adds to `sums` the products of `R` rows, side by side, with `G` panels: span by span in order, each summed in whole
-/// numbers before it becomes a float and is scaled. 127 · 32,767 · [`SPAN`] is far below 2³¹.
+/// numbers before it becomes a float and is scaled. 127 · 32,767 · [`EVEN_SPAN`] is far below 2³¹.
+///
+/// A span's steps are written out, each with a way out to where the sums are used. It is never taken, but V8 moves
+/// what is only computed down to its use: without it, past the loads of all later steps, which then fill the registers.
 #[cfg_attr(target_arch = "wasm32", inline(never))]
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn accumulate_whole<const R: usize, const G: usize, const AVX2: bool>(
+fn accumulate_whole<const R: usize, const G: usize, const HALF: usize, const AVX2: bool>(
     sums: &mut [[F32x8; R]; G],
     pairs: &[[[i16; 2]; R]],
     scales: &[[f32; R]],
     panels: [&[[[i8; 2]; LANES]]; G],
 ) {
     let mut local = *sums;
-    let mut panels = panels.map(|panel| panel.as_chunks::<{ SPAN / 2 }>().0.iter());
-    'depth: for (pairs, scales) in pairs.as_chunks::<{ SPAN / 2 }>().0.iter().zip(scales) {
-        let mut spans = [&[[[0; 2]; LANES]; SPAN / 2]; G];
+    let mut panels = panels.map(|panel| panel.as_chunks::<HALF>().0.iter());
+    let mut pairs = pairs.iter();
+    'depth: for scales in scales {
+        let mut spans = [&[[[0; 2]; LANES]; HALF]; G];
         for (span, panel) in spans.iter_mut().zip(&mut panels) {
             let Some(next) = panel.next() else { break 'depth };
             *span = next;
         }
         let mut whole = [[I32x8::ZERO; R]; G];
-        for (i, pairs) in pairs.iter().enumerate() {
-            for (whole, span) in whole.iter_mut().zip(spans) {
-                let weights = I16x16::load(&span[i]);
-                for (whole, pair) in whole.iter_mut().zip(pairs) {
-                    *whole = whole.add_products::<AVX2>(pair, weights);
-                }
+        'span: {
+            macro_rules! steps {
+                ($($i:literal)*) => {$(
+                    if $i == HALF {
+                        break 'span;
+                    }
+                    let Some(step) = pairs.next() else { break 'span };
+                    for (whole, span) in whole.iter_mut().zip(spans) {
+                        let weights = I16x16::load(&span[$i % HALF]);
+                        for (whole, pair) in whole.iter_mut().zip(step) {
+                            *whole = whole.add_products::<AVX2>(pair, weights);
+                        }
+                    }
+                )*};
             }
+            steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
         for (sums, whole) in local.iter_mut().zip(whole) {
             for ((sum, whole), scale) in sums.iter_mut().zip(whole).zip(scales) {
