@@ -110,7 +110,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         with(&["--trace-block", "32"]),
         with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
     );
-    let cases: [(&[&str], &[&str]); 39] = [
+    let cases: [(&[&str], &[&str]); 41] = [
         (&odd, &["--trace-block", "40", "blocks of 16"]),
         (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
         (&saved, &["--save-trace", "no tokens"]),
@@ -128,6 +128,8 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["run", "--trace", "/no/such/file"], &["/no/such/file"]),
         (&["run", "--trace", &fine, "--rate", "3"], &["--rate", "--trace"]),
         (&["run", "--replicas", "0"], &["--replicas", "`0`", "from 1 to 1024"]),
+        (&["run", "--rate", "2", "--rate", "3"], &["--rate", "twice"]),
+        (&["run", "--user-min", "9", "--user_min", "9"], &["--user-min", "twice"]),
         (&["run", "--spread"], &["--spread", "--trace"]),
         (&["run", "--requests", "1000001"], &["--requests", "from 1 to 1000000"]),
         (
@@ -224,6 +226,15 @@ fn a_trace_of_block_ids_runs_without_tokens() {
         assert_eq!(report["configuration"]["trace_block"], 32);
         assert!(report["configuration"].get("spread").is_none());
     }
+}
+
+#[test]
+fn a_run_that_is_refused_leaves_a_file_as_it_is() {
+    let path = file("precious.jsonl", b"precious");
+    let dear = [u64::MAX.to_string().as_str(); 6].join(",");
+    let output = warmroute(&["run", "--backend", "modelled", "--cost", &dear, "--save-trace", &path]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(std::fs::read(&path).expect("it is there"), b"precious");
 }
 
 #[test]

@@ -176,6 +176,9 @@ fn parts_that_do_not_fit_are_refused_by_name() {
     let cut = path("cut.part");
     let whole = std::fs::read_to_string(&two).expect("it was written");
     std::fs::write(&cut, &whole[..whole.len() - 40]).expect("the folder is the test's own");
+    let odd = path("odd.part");
+    let figure = whole.lines().nth(2).and_then(|line| line.split(',').nth(2)).expect("a figure");
+    std::fs::write(&odd, whole.replacen(figure, "NaN", 1)).expect("the folder is the test's own");
     let table = path("table.part");
     std::fs::write(&table, "| rate | policy |\n").expect("the folder is the test's own");
     for (parts, said) in [
@@ -184,6 +187,7 @@ fn parts_that_do_not_fit_are_refused_by_name() {
         (&[&one, &two, &again], &["fit-2-again.part", "part 2 of 3", "fit-2.part"]),
         (&[&one, &two, &foreign], &["foreign.part", "fit-1.part", "seeds differ"]),
         (&[&one, &cut], &["cut.part", "incomplete"]),
+        (&[&odd], &["odd.part", "line 3", "NaN"]),
         (&[&table], &["table.part", "line 1", "no part of a sweep"]),
         (&[&path("nowhere.part")], &["nowhere.part"]),
     ] {
@@ -215,7 +219,7 @@ fn equivalents_are_scanned_upwards_and_capped() {
     let capped = good(&args("--cap 2"));
     assert!(capped.contains("more than 2") && capped.contains("up to the cap of 2 (--cap)"), "{capped}");
     let shared = good(&["equivalents", "--cap", "2", "--slo-ttft", "0"]);
-    assert!(shared.contains("share one processor") && shared.contains("out of reach"), "{shared}");
+    assert!(shared.contains("share one processor") && shared.contains("nothing to compare"), "{shared}");
     assert!(refused(&args("--of rond-robin")).contains("did you mean `round-robin`?"));
     assert!(refused(&args("--cap 0")).contains("--cap: found `0`"));
     assert!(refused(&args("--policy all")).contains("--of and --by"));

@@ -12,7 +12,7 @@ use crate::fleet::Devices;
 use crate::params::{ClockKind, Config, nearest};
 use crate::policy::PolicyKind;
 use crate::report::markdown;
-use crate::sweep::{Equivalents, Seeds, Worth, equivalents, most_replicas};
+use crate::sweep::{DEFAULT_CAP, Equivalents, Seeds, Worth, equivalents, most_replicas};
 
 #[derive(Default)]
 struct Options {
@@ -88,7 +88,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     let of = options.of.unwrap_or(PolicyKind::PrefixAffinity);
     let by = options.by.unwrap_or(PolicyKind::RoundRobin);
-    let cap = options.cap.map_or_else(most_replicas, |cap| cap as u32);
+    let cap = options.cap.map_or(DEFAULT_CAP, |cap| cap as u32);
     let found: Vec<_> = (seeds.from..seeds.to)
         .into_par_iter()
         .map(|seed| equivalents(&Config { seed, ..config.clone() }, trace.as_ref(), of, by, cap))
@@ -135,10 +135,12 @@ fn words(config: &Config, found: &[Equivalents]) -> String {
         text += &format!("{}\n", worth.sentence());
     }
     if found.iter().all(|one| one.target == Some(0.0)) {
-        text += "nothing was good there, which one replica reaches: the objectives (--slo-ttft, --slo-itl) are out of reach\n";
+        text += &format!(
+            "no request was good under {of}, which any number of replicas reaches: with these objectives (--slo-ttft, --slo-itl) at this load there is nothing to compare\n"
+        );
     }
     if config.devices == Devices::Shared {
-        text += "all replicas share one processor (--devices shared): more of them add cache, not speed\n";
+        text += "all replicas share one processor (--devices shared): more of them add caches to warm and batches that wait for each other, and no speed\n";
     }
     text
 }

@@ -56,7 +56,8 @@ Usage: warmroute sweep --over KEY=VALUES [--over KEY=VALUES] [OPTIONS]
 The sweep and its output:
   --over KEY=VALUES
         A parameter (any below but policy, seed, backend and clock) and its values: KEY=FROM:TO:STEP
-        with both ends, as rate=2:20:2, or a comma list, as replicas=2,4,8. One or two of them.
+        from FROM by STEP as far as TO, as rate=2:20:2, or a comma list, as replicas=2,4,8. One or
+        two of them.
   --seeds FROM..TO
         The seeds of every point, TO not included: 0..100 are a hundred. Or N: so many from --seed
         on [default: 1].
@@ -107,8 +108,7 @@ The comparison and its output:
   --by POLICY
         The policy that is to reach it [default: round-robin].
   --cap N
-        The most replicas to try; where they are not enough, it is said [default: the most that
-        --replicas takes].
+        The most replicas to try; where they are not enough, it is said [default: 64].
   --seeds FROM..TO
         Traces of these seeds, TO not included; or N: so many from --seed on [default: 1].
   --json

@@ -35,10 +35,14 @@ impl Inputs {
                 once("trace-block", &mut self.trace_block, block as u32)?;
             }
             "spread" => self.spread = true,
-            "preset" => self.preset = Some(text(parser)?),
+            "preset" => once("preset", &mut self.preset, text(parser)?)?,
             _ => {
                 let Some(param) = param(flag) else { return Ok(false) };
-                self.values.push((param.key.to_owned(), text(parser)?));
+                let mut before =
+                    self.values.iter().find(|(key, _)| key == param.key).map(|(_, value)| value.clone());
+                let value = text(parser)?;
+                once(&param.flag(), &mut before, value.clone())?;
+                self.values.push((param.key.to_owned(), value));
             }
         }
         Ok(true)

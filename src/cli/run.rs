@@ -34,7 +34,8 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
             Long("json") => options.json = true,
             Long("save-trace") => once("save-trace", &mut options.save_trace, parser.value()?.into())?,
             Long("seeds") => {
-                options.seeds = Some(whole("seeds", &mut parser, 1..=10_000, "a whole number")?);
+                let seeds = whole("seeds", &mut parser, 1..=10_000, "a whole number")?;
+                once("seeds", &mut options.seeds, seeds)?;
             }
             Long(flag) => {
                 let flag = flag.to_owned();
@@ -76,12 +77,10 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         Some((trace, _)) => Experiment::with_trace(config, trace, options.inputs.source()),
         None => Experiment::new(config),
     };
-    if let Some(path) = &options.save_trace {
-        let lines = export::json_lines(&experiment.trace).ok_or_else(|| {
-            UsageError("--save-trace: a trace of block ids has no tokens that could be written".into())
-        })?;
-        save(path, &lines)?;
-    }
+    let lines = match &options.save_trace {
+        Some(path) => Some((path, saved(&experiment)?)),
+        None => None,
+    };
     let reports: Vec<Report> = experiment
         .config
         .policy
@@ -91,7 +90,18 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             Ok(Report::new(&experiment, policy, experiment.summary(&recorder)))
         })
         .collect::<Result<_, UsageError>>()?;
+    // Only now: a run that is refused leaves what is on disk as it is.
+    if let Some((path, lines)) = lines {
+        save(path, &lines)?;
+    }
     Ok(if options.json { to_json(&reports) } else { header(&experiment.config) + &table(&reports) })
+}
+
+/// The trace as a file of our own format.
+fn saved(experiment: &Experiment) -> Result<String, UsageError> {
+    export::json_lines(&experiment.trace).ok_or_else(|| {
+        UsageError("--save-trace: a trace of block ids has no tokens that could be written".into())
+    })
 }
 
 /// What a replica is and what its memory holds, where that is accelerators.

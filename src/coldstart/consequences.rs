@@ -72,7 +72,7 @@ fn recovery(transfer: &WeightsTransfer) -> String {
     let narrow = transfer.at(Precision::Int4).seconds();
     format!(
         "When a replica dies, its share of the load sits on the others until its weights are somewhere else: \
-         {} as bf16, {} as int4 (scales not counted). That is {} less of running short, a quarter of the \
+         {} as bf16, {} as int4 (scales not counted). That is {} less of running short: it takes a quarter of the \
          time whatever the model and the path: a reason to quantise that has nothing to do with memory.",
         seconds_text(wide),
         seconds_text(narrow),

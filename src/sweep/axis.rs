@@ -30,7 +30,7 @@ fn refuse(problem: String) -> Problem {
 }
 
 impl Axis {
-    /// Reads `KEY=FROM:TO:STEP` (both ends are values) or `KEY=VALUE,VALUE,…`.
+    /// Reads `KEY=FROM:TO:STEP` (from FROM by STEP as far as TO) or `KEY=VALUE,VALUE,…`.
     pub fn parse(text: &str) -> Result<Axis, Problem> {
         let Some((key, list)) = text.split_once('=') else {
             return Err(refuse(format!(

@@ -68,13 +68,16 @@ pub fn equivalents(
     Ok(Equivalents { seed, of, replicas, target, by, equivalents, cap, fractions })
 }
 
-/// The most replicas that a fleet can have, and so the cap of a scan unless it is given a lower one.
+/// The most replicas that a fleet can have.
 pub fn most_replicas() -> u32 {
     match param("replicas").map(|p| p.kind) {
         Some(Kind::Integer { max, .. }) => max as u32,
         _ => unreachable!("replicas are a whole number"),
     }
 }
+
+/// The cap of a scan, unless it is given another.
+pub const DEFAULT_CAP: u32 = 64;
 
 /// What many seeds say together: how many replicas it takes; `None`: more than the cap.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,11 +135,13 @@ impl Worth {
     /// In a sentence, without its end.
     pub fn sentence(&self) -> String {
         let mut text = format!(
-            "{} {} replicas are worth {} {} ones",
+            "{} {} {} worth {} {} {}",
             self.replicas,
             self.of.name(),
+            if self.replicas == 1 { "replica is" } else { "replicas are" },
             self.count(self.p50),
-            self.by.name()
+            self.by.name(),
+            if self.p50 == Some(1) { "replica" } else { "replicas" }
         );
         if self.seeds > 1 {
             text += &format!(
@@ -202,10 +207,10 @@ mod tests {
         assert_eq!((worth.p10, worth.p50, worth.p90, worth.above), (Some(5), Some(9), None, 1));
         assert_eq!(
             worth.sentence(),
-            "4 prefix-affinity replicas are worth 9 round-robin ones (median of 4 seeds; 10th to 90th percentile: 5 to more than 1)"
+            "4 prefix-affinity replicas are worth 9 round-robin replicas (median of 4 seeds; 10th to 90th percentile: 5 to more than 1)"
         );
         let one = Worth::of(&found[..1]).expect("there is one");
-        assert_eq!(one.sentence(), "4 prefix-affinity replicas are worth 6 round-robin ones");
+        assert_eq!(one.sentence(), "4 prefix-affinity replicas are worth 6 round-robin replicas");
         assert_eq!(Worth::of(&[]), None);
     }
 }

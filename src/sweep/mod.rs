@@ -17,7 +17,7 @@ mod part;
 
 pub use axis::{Axis, MAX_VALUES};
 pub use cells::{Cell, Results, Stat};
-pub use equivalents::{Equivalents, Worth, equivalents, most_replicas};
+pub use equivalents::{DEFAULT_CAP, Equivalents, Worth, equivalents, most_replicas};
 pub use part::{Part, join};
 
 use crate::experiment::Experiment;

@@ -109,7 +109,9 @@ fn figures(text: &str) -> Option<Figures> {
     let mut figures = Figures::default();
     for figure in &mut figures {
         let cell = cells.next()?;
-        *figure = if cell.is_empty() { None } else { Some(cell.parse().ok()?) };
+        // No figure is ever below zero, or beyond what can be written.
+        let figure_of = |number: &f64| number.is_finite() && *number >= 0.0;
+        *figure = if cell.is_empty() { None } else { Some(cell.parse().ok().filter(figure_of)?) };
     }
     cells.next().is_none().then_some(figures)
 }

@@ -58,7 +58,7 @@ chapterTest("connections and tokens are counted as the policies count them", asy
   assert.match(await text(page, "pick-least-tokens"), /Replica 1 had the fewest outstanding tokens: 8,400 \/ 450 \/ 4,650/);
   for (let i = 0; i < 2; i += 1) await page.getByRole("button", { name: "Give replica 1 a long request" }).click();
   assert.match(await text(page, "pick-least-tokens"), /Replica 2 had the fewest outstanding tokens: 8,400 \/ 8,850 \/ 4,650/);
-  for (let i = 0; i < 2; i += 1) await page.getByRole("button", { name: "Finish a request of replica 0" }).click();
+  for (let i = 0; i < 2; i += 1) await page.getByRole("button", { name: "finish one request of replica 0" }).click();
   assert.match(await text(page, "pick-least-tokens"), /Replica 0/);
 });
 
@@ -123,7 +123,7 @@ chapterTest("twenty seeds are tried beside the race's one", async (page) => {
 });
 
 chapterTest("a replica goes, and nearly every prefix has another home", async (page) => {
-  const [, lost, moved] = (await text(page, "costs-said")).match(/It had\s+(\d+), and\s+(\d+) have another home/);
+  const [, lost, moved] = (await text(page, "costs-said")).match(/It had\s+(\d+)\s+of them, and\s+(\d+)\s+have another home/);
   assert.ok(Number(moved) > 2 * Number(lost), `${lost} ${moved}`);
 });
 

@@ -191,7 +191,7 @@ sweepTest("replicas are counted in replicas, as the command line does", "&device
   const command = await id(page, "scan-command").textContent();
   assert.equal(command, "warmroute equivalents --seeds 85..88 --requests 200 --rate 16 --tenants 48 --devices separate");
   const sentence = native(command).trim().split("\n").at(-1);
-  assert.match(sentence, /^4 prefix-affinity replicas are worth \d+ round-robin ones/);
+  assert.match(sentence, /^4 prefix-affinity replicas are worth \d+ round-robin replicas?/);
   assert.ok((await id(page, "scan-verdict").textContent()).startsWith(`${sentence}.`), sentence);
   await id(page, "scan-results").locator("summary").click();
   const rows = await id(page, "scan-table").locator("tbody tr").evaluateAll(

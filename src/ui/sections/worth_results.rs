@@ -129,7 +129,7 @@ fn conditions(plan: &Plan, figure: usize) -> String {
     let (from, last) = (plan.seeds.from, plan.seeds.to - 1);
     let spread = if plan.seeds.count() > 1 {
         format!(
-            "Lines are means of {} seeds ({from} to {last}), bands go from their 10th to their 90th percentile. The knees are those of the values that were run; nothing between them is guessed.",
+            "Lines are means of {} seeds ({from} to {last}; fewer where a sweep was ended before), bands go from their 10th to their 90th percentile. The knees are those of the values that were run; nothing between them is guessed.",
             plan.seeds.count()
         )
     } else {

@@ -9,7 +9,7 @@ use super::playback::Chunks;
 use crate::params::{Config, from_query, param};
 use crate::policy::PolicyKind;
 use crate::report::columns;
-use crate::sweep::{Done, Equivalents, Plan, Results, Seeds, most_replicas};
+use crate::sweep::{DEFAULT_CAP, Done, Equivalents, Plan, Results, Seeds};
 use crate::worker::Ask;
 
 pub mod chart;
@@ -311,7 +311,7 @@ impl Study {
         let Ok(seeds) = self.settings.seeds(config) else { return };
         // The most replicas of which all can be simulated.
         let fits = |replicas: &u32| Config { replicas: *replicas, ..config.clone() }.validate().is_ok();
-        let cap = (1..=most_replicas()).rev().find(fits).unwrap_or(1);
+        let cap = (1..=DEFAULT_CAP).rev().find(fits).unwrap_or(1);
         self.tasks += 1;
         self.scan = Some(Scan {
             number: self.tasks,

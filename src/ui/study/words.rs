@@ -6,7 +6,7 @@ use crate::fleet::Devices;
 use crate::params::{Config, param};
 use crate::policy::PolicyKind;
 use crate::report::{Column, columns};
-use crate::sweep::{Axis, Cell, Plan, Results, Seeds, Stat, Worth, most_replicas};
+use crate::sweep::{Axis, Cell, DEFAULT_CAP, Plan, Results, Seeds, Stat, Worth};
 
 /// The fraction of good requests that a policy keeps up to its knee.
 pub const KNEE: f64 = 0.95;
@@ -133,7 +133,7 @@ pub fn sweep_command(plan: &Plan) -> String {
 
 /// The command that does a scan.
 pub fn scan_command(config: &Config, seeds: Seeds, cap: u32) -> String {
-    let cap = if cap == most_replicas() { String::new() } else { format!(" --cap {cap}") };
+    let cap = if cap == DEFAULT_CAP { String::new() } else { format!(" --cap {cap}") };
     let settings = modelled_settings(config);
     format!("warmroute equivalents --seeds {}..{}{cap}{}", seeds.from, seeds.to, flags(settings.iter()))
 }
@@ -161,12 +161,12 @@ pub fn scanned(scan: &Scan) -> Vec<String> {
     }
     if scan.found.iter().all(|one| one.target == Some(0.0)) {
         told.push(
-            "Nothing was good there, which one replica reaches: the objectives are out of reach at this load."
+            "No request was good there, which any number of replicas reaches: at this load, with these objectives, there is nothing to compare."
                 .into(),
         );
     }
     if scan.config.devices == Devices::Shared {
-        told.push("All replicas share one processor: more of them add cache, not speed.".into());
+        told.push("All replicas share one processor: more of them add caches to warm and batches that wait for each other, and no speed. Give each its own (devices: separate) to see what routing is worth.".into());
     }
     told
 }

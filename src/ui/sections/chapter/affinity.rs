@@ -3,7 +3,7 @@
 use web_sys::{HtmlInputElement, HtmlTextAreaElement};
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{count, leaves_out, set};
 use crate::params::Config;
 use crate::policy::{PolicyKind, PolicySettings, ReplicaLoad, explain};
 use crate::trace::Token;
@@ -82,10 +82,14 @@ pub fn Affinity() -> Html {
                 <p class="hashed" aria-label="What is hashed, and what is not"><mark>{ head.to_owned() }</mark><span>{ tail.to_owned() }</span></p>
                 <p class="said">
                     { "The first " }
-                    <Live label="Prefix length" text={format!("{} tokens", *length)} value={*length} range={(1, 160)}
+                    <Live label="Prefix length" text={count(*length, "token")} value={*length} range={(1, 160)}
                         on_change={set(&length, |v| v)} />
-                    { format!(" hash to replica {home}, which has ") }
-                    <Live label="Outstanding tokens of that replica" text={format!("{} outstanding tokens", *busy)} value={*busy}
+                    { format!("{} hash to replica {home}, which has ", if tokens.len() < *length as usize {
+                        format!(" (it has {})", tokens.len())
+                    } else {
+                        String::new()
+                    }) }
+                    <Live label="Outstanding tokens of that replica" text={count(*busy, "outstanding token")} value={*busy}
                         range={(0, 9000)} on_change={set(&busy, |v| v)} />
                     { format!(" where the others have {OTHERS}. ") }
                 </p>

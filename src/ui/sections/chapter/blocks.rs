@@ -3,7 +3,7 @@
 use web_sys::HtmlInputElement;
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{count, leaves_out, set};
 use crate::ui::figures::blocks::{Fate, LONGEST, Part, walk};
 use crate::ui::widgets::Live;
 
@@ -53,8 +53,8 @@ pub fn PrefixBlocks() -> Html {
             </>
         }
     };
-    let count = |fate: Fate| walked[1].iter().filter(|part| part.fate == fate).count();
-    let (found, all) = (count(Fate::Found), walked[1].len());
+    let with = |fate: Fate| walked[1].iter().filter(|part| part.fate == fate).count();
+    let (found, all) = (with(Fate::Found), walked[1].len());
     let swap = {
         let (second, text) = (second.setter(), spoiled(&first));
         Callback::from(move |_: MouseEvent| second.set(text.clone()))
@@ -72,9 +72,9 @@ pub fn PrefixBlocks() -> Html {
                 { row("the second prompt", &walked[1]) }
                 <p class="said" data-testid="blocks-said">
                     { format!("{found} of {all} blocks are found, in blocks of ") }
-                    <Live label="Block size" text={format!("{} tokens", *size)} value={*size} range={(1, 48)}
+                    <Live label="Block size" text={count(*size, "token")} value={*size} range={(1, 48)}
                         on_change={set(&size, |v| v)} />
-                    { ", a byte a token." }
+                    { " of a byte each." }
                 </p>
                 <div class="buttons">
                     <button type="button" onclick={swap}>{ "Send the first prompt again, with another first letter" }</button>

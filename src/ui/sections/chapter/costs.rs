@@ -2,7 +2,7 @@
 
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{count, leaves_out, set};
 use crate::report::columns;
 use crate::ui::figures::moved::{homes, moved};
 use crate::ui::sections::Props;
@@ -80,17 +80,18 @@ pub fn Costs(props: &Props) -> Html {
             <p class="intro">{ "A router that knows things is a new thing that can fail. Take a replica away, and see where its \
                 prefixes go." }</p>
             <p class="intro said" data-testid="costs-said">
+                { "With " }
                 <Live label="Prefixes" text={format!("{} prefixes", *tenants)} value={*tenants} range={(2, 24)} on_change={set(&tenants, |v| v)} />
                 { " on " }
-                <Live label="Replicas" text={format!("{} replicas", *replicas)} value={*replicas} range={(2, 8)} on_change={set(&replicas, |v| v)} />
-                { ": the last one goes. It had " }<b>{ lost }</b>{ ", and " }<b>{ all }</b>{ " have another home afterwards, cold." }
+                <Live label="Replicas" text={count(*replicas, "replica")} value={*replicas} range={(2, 8)} on_change={set(&replicas, |v| v)} />
+                { " the last replica goes. It had " }<b>{ lost }</b>{ " of them, and " }<b>{ all }</b>{ " have another home afterwards, cold." }
             </p>
             <div class="before-after">
                 <figure>{ rows(&before, *replicas, None) }<figcaption>{ "before" }</figcaption></figure>
                 <figure>{ rows(&after, *replicas - 1, Some(&before)) }<figcaption>{ "after: hollow ones begin cold" }</figcaption></figure>
             </div>
-            <p class="intro">{ "The rule is hash mod n, and a remainder shares nothing with the one below it: nearly everything moves, \
-                though only one replica's prefixes had to. Consistent and rendezvous hashing move only what must." }</p>
+            <p class="intro">{ format!("The rule is hash mod n, and a remainder shares nothing with the one below it: {all} of {} moved here, and \
+                {lost} had to. Consistent and rendezvous hashing move only what must.", *tenants) }</p>
             <ul class="intro things">
                 <li><b>{ "The router's state. " }</b>{ "Round-robin can be restarted in the middle of anything. A hash can too, it has \
                     no state. A router that keeps a copy of every cache loses it with the process, and every replica is as good as \

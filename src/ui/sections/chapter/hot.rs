@@ -143,13 +143,13 @@ pub fn HotPrefix() -> Html {
                 others idle. The guard watches for it: once the home's load is above so many times the mean, the request goes to \
                 the least loaded replica instead." }</p>
             <p class="intro said" data-testid="hot-said">
-                { "One tenant sends " }
+                { "With one tenant at " }
                 <Live label="The hot tenant's share" text={percent(SHARES[*share])} value={*share as u32}
                     range={(0, SHARES.len() as u32 - 1)} on_change={set(&share, |v| v as usize)} />
-                { " of the traffic, the guard is at " }
+                { " of the traffic and the guard at " }
                 <Live label="Guard" text={guard_name(GUARDS[*guard])} value={*guard as u32}
                     range={(0, GUARDS.len() as u32 - 1)} on_change={set(&guard, |v| v as usize)} />
-                { ": the busiest of four replicas gets " }<b>{ busiest }</b>{ format!(" of {REQUESTS} requests, the p95 TTFT is ") }
+                { " the busiest of four replicas gets " }<b>{ busiest }</b>{ format!(" of {REQUESTS} requests, the p95 TTFT is ") }
                 <b>{ told(&one, TTFT) }</b>{ ", and " }
                 <b>{ told(&one, GOOD) }</b>{ " of the requests are good." }
                 { format!(" Round-robin: {}. Least-tokens: {}.", told(&others[0], GOOD),
@@ -164,8 +164,9 @@ pub fn HotPrefix() -> Html {
             </div>
             { map(&cells, *figure, (*guard, *share), &choose) }
             <ul class="intro things">
-                <li><b>{ "Too tight " }</b>{ "(1 × the mean) and affinity becomes least-tokens: nearly every preferred replica is \
-                    above the mean half of the time. One often reads that it becomes round-robin; but where the guard fires the \
+                <li><b>{ "Too tight " }</b>{ "(1 × the mean) and affinity becomes least-tokens: a preferred replica is above \
+                    the mean about half of the time. Goodput hardly shows it while one tenant is nearly everything, since all caches \
+                    then hold its prefix; reuse does where tenants are several. One often reads that it becomes round-robin; but where the guard fires the \
                     request goes to whoever has least, not to whoever is next." }</li>
                 <li><b>{ "Too loose " }</b>{ "and one replica melts. A guard of n or more on n replicas is none at all: nobody can \
                     have more than n times the mean of n." }</li>

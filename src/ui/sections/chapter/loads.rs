@@ -41,7 +41,7 @@ fn replica(index: usize, flight: &[u64], add: &Callback<(usize, Option<u64>)>) -
         .collect();
     html! {
         <li class="load">
-            <span class="load-head">{ format!("replica {index}: {} requests, {} tokens", flight.len(), grouped(all)) }</span>
+            <span class="load-head">{ format!("replica {index}: {}, {} tokens", super::count(flight.len() as u32, "request"), grouped(all)) }</span>
             <svg class="load-bar" viewBox="0 0 600 20" preserveAspectRatio="none" aria-hidden="true">{ for bars }</svg>
             <span class="buttons">
                 <button type="button" class="small" onclick={change(Some(SHORT))}
@@ -49,7 +49,7 @@ fn replica(index: usize, flight: &[u64], add: &Callback<(usize, Option<u64>)>) -
                 <button type="button" class="small" onclick={change(Some(LONG))}
                     aria-label={format!("Give replica {index} a long request")}>{ "+ long" }</button>
                 <button type="button" class="small" onclick={change(None)} disabled={flight.is_empty()}
-                    aria-label={format!("Finish a request of replica {index}")}>{ "finish one" }</button>
+                    aria-label={format!("finish one request of replica {index}")}>{ "finish one" }</button>
             </span>
         </li>
     }

@@ -39,6 +39,11 @@ fn times(factor: f64) -> String {
     if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.1}") }
 }
 
+/// A number with what it counts.
+fn count(n: u32, what: &str) -> String {
+    format!("{} {what}{}", crate::policy::grouped(n.into()), if n == 1 { "" } else { "s" })
+}
+
 /// Sets a state to what a slider says.
 fn set<T: 'static>(state: &UseStateHandle<T>, of: impl Fn(u32) -> T + 'static) -> Callback<u32> {
     let setter = state.setter();

@@ -75,10 +75,10 @@ pub fn Problem() -> Html {
                 <figcaption>{ format!("As a web server sees it: {} requests alike, {per} for each replica.", work::REQUESTS) }</figcaption>
             </figure>
             <p class="intro">{ "A prompt to a language model is ten tokens or ten thousand, and so is what comes back." }
-                { " Deal the same number out, with lengths that spread by a factor of e to the " }
+                { " Deal the same number out with lengths that spread by a factor of e to the " }
                 <Live label="How far the lengths spread" text={format!("{:.1}", f64::from(*spread) / 10.0)}
                     value={*spread} range={(0, 20)} on_change={set(&spread, |v| v)} />
-                { ":" }</p>
+                { " and it looks like this." }</p>
             <figure data-testid="problem-figure">
                 { picture(&requests, busiest.max(of(&alike).1), format!("the same number of unequal requests: the busiest replica has {} of work, the idlest {}",
                     seconds(busiest), seconds(idlest))) }

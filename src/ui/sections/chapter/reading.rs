@@ -2,7 +2,7 @@
 
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{count, leaves_out, set};
 use crate::fleet::Devices;
 use crate::params::Config;
 use crate::policy::PolicyKind;
@@ -70,12 +70,12 @@ pub fn Reading() -> Html {
                 { switch("a processor for each", true) }
             </div>
             <p class="intro said">
-                <Live label="Requests" text={format!("{} requests", *requests)} value={*requests} range={(12, MOST_REQUESTS)}
+                <Live label="Requests" text={count(*requests, "request")} value={*requests} range={(12, MOST_REQUESTS)}
                     on_change={set(&requests, |v| v)} />
                 { " of " }
-                <Live label="Tenants" text={format!("{} tenants", *tenants)} value={*tenants} range={(1, 24)}
+                <Live label="Tenants" text={count(*tenants, "tenant")} value={*tenants} range={(1, 24)}
                     on_change={set(&tenants, |v| v)} />
-                { format!(": prefix-affinity finds {:.0} % of all prompt tokens, round-robin {:.0} %.", 100.0 * reuse(2), 100.0 * reuse(0)) }
+                { format!(" let prefix-affinity find {:.0} % of all prompt tokens in the cache, and round-robin {:.0} %.", 100.0 * reuse(2), 100.0 * reuse(0)) }
             </p>
             <div class="scroll" tabindex="0" role="region" aria-label="Where prompt tokens came from">
                 <table data-testid="reading">
@@ -95,10 +95,14 @@ pub fn Reading() -> Html {
             <ul class="intro things">
                 <li><b>{ "Why never 100 %? " }</b>{ format!("{:.0} % of these tokens are questions, which nobody has had before, \
                     and every replica computes each prefix that it owns once.", 100.0 * own) }</li>
-                <li><b>{ "Why is least-tokens a little above round-robin? " }</b>{ "Its ties go to the lowest index, so requests \
-                    that arrive at a quiet moment gather there. Nobody meant it." }</li>
-                <li><b>{ "One processor or several? " }</b>{ "Where replicas share one, whoever concentrates work concentrates it on \
-                    the processor that all others wait for. With a processor each, the idle ones are idle, and affinity is worth more." }</li>
+                <li><b>{ "And least-tokens? " }</b>{ format!("It finds {:.0} % here, and is as blind to caches as round-robin. At quiet \
+                    moments its ties go to the lowest index, so that requests gather there and find a little more (with a processor \
+                    for each, and few requests: look at its imbalance). Where it is as balanced as round-robin, what it finds more or \
+                    less is the luck of a draw: the twenty seeds above say how much that is.", 100.0 * reuse(1)) }</li>
+                <li><b>{ "One processor or several? " }</b>{ "Where replicas share one, whoever saves work saves it for everybody, \
+                    and work that is concentrated is in nobody's way more than before. With a processor each there is four times as much \
+                    to serve with, and at eight requests a second nobody is late. What affinity is worth there shows under a load that \
+                    the others cannot serve: " }<a href="#worth">{ "how much it is worth" }</a>{ "." }</li>
                 <li><b>{ "One tenant? " }</b>{ "Then every policy finds the same prefix soon, and the guard spreads the traffic: set \
                     tenants to 1. What is left to differ is balance." }</li>
                 <li><b>{ "Run it longer? " }</b>{ "Where every prefix fits every pool, all policies end up warm everywhere and reuse \

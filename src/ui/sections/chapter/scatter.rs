@@ -2,7 +2,7 @@
 
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{count, leaves_out, set};
 use crate::params::Config;
 use crate::policy::PolicyKind;
 use crate::ui::figures::prefixes::prefixes;
@@ -16,7 +16,7 @@ pub fn Scatter() -> Html {
         prefixes(&Config { replicas, requests, ..Config::default() }, PolicyKind::RoundRobin)
     });
     let Some(run) = &*run else { return html! {} };
-    let most = run.tenants * *replicas;
+    let most = run.cells.len() as u32 * *replicas;
     html! {
         <section id="scatter" class="chapter" aria-labelledby="scatter-title">
             <h2 id="scatter-title">{ "Round-robin: the wrong quantity, evenly" }</h2>
@@ -27,15 +27,15 @@ pub fn Scatter() -> Html {
                 <Matrix policy={PolicyKind::RoundRobin} of={run.clone()} />
             </figure>
             <p class="intro said">
-                <Live label="Requests" text={format!("{} requests", *requests)} value={*requests} range={(6, 240)}
+                <Live label="Requests" text={count(*requests, "request")} value={*requests} range={(6, 240)}
                     on_change={set(&requests, |v| v)} />
                 { " on " }
-                <Live label="Replicas" text={format!("{} replicas", *replicas)} value={*replicas} range={(1, 8)}
+                <Live label="Replicas" text={count(*replicas, "replica")} value={*replicas} range={(1, 8)}
                     on_change={set(&replicas, |v| v)} />
-                { format!(": the fleet computed a system prompt from nothing {} times. {} would do, once for each tenant; in \
-                    the end it is {most}, once for each tenant on each replica.", run.cold, run.tenants) }
+                { format!(" made the fleet compute a system prompt from nothing {} times. {} would do, once for each tenant that \
+                    has sent anything; in the end it is {most}, once for each of six tenants on each replica.", run.cold, run.tenants) }
             </p>
-            <p class="intro">{ "Every replica you add makes it worse: it is one more cache to warm for everybody. Counts are \
+            <p class="intro">{ "In the long run every replica you add makes it worse: it is one more cache to warm for everybody. Counts are \
                 perfectly even, and nobody is helped by that." }</p>
             { leaves_out("Each cache here is large enough to keep what it has seen. Where it is not, prefixes are evicted \
                 and computed again, and the number has no ceiling.") }

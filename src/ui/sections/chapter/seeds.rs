@@ -104,7 +104,8 @@ pub fn Seeds(props: &Props) -> Html {
             <h3 id="seeds-title">{ "Was that luck?" }</h3>
             if few {
                 <p class="intro">{ format!("The race above is one seed, {}. Here is the same with seeds 0 to {}, priced and not \
-                    computed: a dot is a run, beside it the median and both ends.", state.config.seed, SEEDS - 1) }</p>
+                    computed: a dot is a run, beside it the median and both ends.", state.config.seed, SEEDS - 1) }
+                    if (runs.len() as u64) < SEEDS { <b>{ format!(" {} of {SEEDS} so far.", runs.len()) }</b> }</p>
                 <div class="strips" data-done={runs.len().to_string()}>
                     { for columns.iter().map(|column| strip(column, &policies, &runs)) }
                 </div>
