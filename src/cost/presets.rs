@@ -12,9 +12,9 @@ pub const CHAPTER_CPU: StepPrice = StepPrice {
 
 /// This project's own engine in a browser: the medians of five rounds of `scripts/measure_price.mjs`
 /// (the page's own "Measure this machine" in headless Chromium 156, one thread with simd128) on a
-/// shared two-core machine, 2026-11-30. Within a round the fit was off by at most 18 % for a prefill
-/// and 32 % for a decode; between rounds single constants differ by more, since a fit can trade one for another.
+/// shared two-core machine, 2026-11-30. Within a round the fit was off by at most 24 % for a prefill
+/// and 22 % for a decode; between rounds single constants differ by more, since a fit can trade one for another.
 pub const TINYGPT_WASM: StepPrice = StepPrice {
-    prefill: PiecePrice { base: 1_110_000_000, per_token: 422_000_000, per_pair: 485_000 },
-    decode: PiecePrice { base: 659_000_000, per_token: 816_000_000, per_pair: 297_000 },
+    prefill: PiecePrice { base: 0, per_token: 209_000_000, per_pair: 145_000 },
+    decode: PiecePrice { base: 166_000_000, per_token: 227_000_000, per_pair: 459_000 },
 };

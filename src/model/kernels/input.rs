@@ -23,7 +23,7 @@ const SMALLEST: f32 = 1e-30;
 
 /// A product's input: rows in blocks (see [`rows`](super::rows)), kept between products so that room is taken once.
 ///
-/// For a matrix of bytes each row is cut into spans of [`SPAN`] or [`EVEN_SPAN`] elements, and an element becomes the
+/// For a matrix of bytes each row is cut into spans of [`SPAN`] or `EVEN_SPAN` elements, and an element becomes the
 /// nearest whole multiple of a 32,767th of its span's largest: an error of at most 1.6e-5 of that. What is rounded
 /// depends on the row alone, never on rows beside it. A span that holds NaN or an infinity makes every output of its row NaN.
 #[derive(Clone, Debug, Default)]
