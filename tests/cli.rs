@@ -103,6 +103,13 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         "ids.jsonl",
         b"{\"timestamp\": 0, \"input_length\": 40, \"output_length\": 2, \"hash_ids\": [0]}\n",
     );
+    let sparse = file("sparse.jsonl", b"");
+    let length = std::fs::File::options().write(true).open(&sparse).and_then(|f| f.set_len(1 << 32));
+    length.expect("the folder is the test's own");
+    let line = "{\"timestamp\": 0, \"input_length\": 60000, \"output_length\": 2, \"hash_ids\": [0]}\n";
+    let packed = file("fine-blocks.jsonl", line.repeat(5000).as_bytes());
+    let with_fine_blocks =
+        ["run", "--backend", "modelled", "--trace", &packed, "--trace-block", "65536", "--block-size", "1"];
     let modelled = ["run", "--backend", "modelled", "--trace", &ids];
     let with = |more: &[&'static str]| [&modelled[..], more].concat();
     let (odd, many, saved) = (
@@ -110,7 +117,7 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         with(&["--trace-block", "32"]),
         with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
     );
-    let cases: [(&[&str], &[&str]); 41] = [
+    let cases: [(&[&str], &[&str]); 43] = [
         (&odd, &["--trace-block", "40", "blocks of 16"]),
         (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
         (&saved, &["--save-trace", "no tokens"]),
@@ -130,6 +137,8 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         (&["run", "--replicas", "0"], &["--replicas", "`0`", "from 1 to 1024"]),
         (&["run", "--rate", "2", "--rate", "3"], &["--rate", "twice"]),
         (&["run", "--user-min", "9", "--user_min", "9"], &["--user-min", "twice"]),
+        (&["run", "--trace", &sparse], &["sparse.jsonl", "longer than 2147483648 bytes"]),
+        (&with_fine_blocks, &["--block-size", "in blocks of 1 are 300000000 blocks", "at most 268435456"]),
         (&["run", "--spread"], &["--spread", "--trace"]),
         (&["run", "--requests", "1000001"], &["--requests", "from 1 to 1000000"]),
         (

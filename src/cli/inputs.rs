@@ -1,5 +1,6 @@
 //! What several commands read: a preset, parameters, and the trace in place of a generated one.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::UsageError;
@@ -140,12 +141,26 @@ impl Inputs {
         if trace.requests.is_empty() {
             return Err(UsageError(format!("{name}: no requests; a trace is one JSON object a line")));
         }
+        let tokens: u64 = trace.requests.iter().map(|request| request.prompt.len() as u64).sum();
+        let blocks = tokens / u64::from(config.block_size);
+        if blocks > MAX_TRACE_BLOCKS {
+            return Err(UsageError(format!(
+                "--block-size: {tokens} prompt tokens of {name} in blocks of {} are {blocks} blocks; a trace has at most {MAX_TRACE_BLOCKS}",
+                config.block_size
+            )));
+        }
         let trace = if self.spread { trace.spread(config.seed) } else { trace };
         let own = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let id = TraceId::new(own, text.as_bytes(), self.trace_block);
         Ok(Some((trace, TraceId { spread: self.spread, ..id })))
     }
 }
+
+/// Blocks that the prompts of a trace fill at most: each is looked up.
+const MAX_TRACE_BLOCKS: u64 = 1 << 28;
+
+/// Bytes of a file that is read at most: 2 GiB.
+const MAX_FILE: u64 = 1 << 31;
 
 /// A problem with a parameter, as the command line names it.
 pub fn refused(problem: Problem) -> UsageError {
@@ -186,7 +201,18 @@ pub fn whole(
 /// Reads a file of text; `what` says what it should have been.
 pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
     let name = path.display();
-    let bytes = std::fs::read(path).map_err(|e| UsageError(format!("{name}: {e}")))?;
+    let failed = |e: std::io::Error| UsageError(format!("{name}: {e}"));
+    let too_long = || UsageError(format!("{name}: longer than {MAX_FILE} bytes, the most that is read"));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.len() > MAX_FILE {
+        return Err(too_long());
+    }
+    // A device says nothing of its length.
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(too_long());
+    }
     String::from_utf8(bytes).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
         UsageError(format!("{name}: line {line}: not UTF-8 text; {what}"))

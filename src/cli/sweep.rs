@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::inputs::{Inputs, once, read_text, refused, save, text, whole};
 use super::{UsageError, help};
+use crate::params::MAX_TRACE_TOKENS;
 use crate::sweep::{Axis, Done, Part, Plan, Results, Seeds, join};
 
 /// How results are written.
@@ -112,7 +113,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     let (shard, of) = options.shard.unwrap_or((1, 1));
     let jobs: Vec<u64> = plan.shard(shard, of).collect();
-    let done = run_all(&plan, trace.as_ref(), jobs, options.threads)?;
+    let done = run_all(&plan, trace.as_ref(), jobs, threads(&plan, options.threads)?)?;
     match (options.shard, options.part) {
         (None, None) => Ok(options.format.write(&Results::new(plan, done).map_err(refused)?)),
         (None, Some(_)) => Err(UsageError("--part names the file of a --shard I/N; there is none".into())),
@@ -123,6 +124,18 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             Ok(format!("part {shard} of {of}: {runs} runs in {}\n", path.display()))
         }
     }
+}
+
+/// So many threads (0: all cores), but no more than can hold a generated trace each.
+fn threads(plan: &Plan, wanted: usize) -> Result<usize, UsageError> {
+    let wanted = if wanted == 0 { rayon::current_num_threads() } else { wanted };
+    if plan.trace.is_some() {
+        return Ok(wanted);
+    }
+    let tokens = |point| plan.config(point).map(|config| config.most_trace_tokens());
+    let largest = (0..plan.points()).map(tokens).try_fold(1, |most, one| one.map(|one| most.max(one)));
+    let most = MAX_TRACE_TOKENS / largest.map_err(refused)?;
+    Ok(wanted.min(most.max(1) as usize))
 }
 
 /// Runs jobs on so many threads (0: on all cores), in whatever order, and returns them in theirs.

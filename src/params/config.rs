@@ -183,8 +183,7 @@ impl Config {
                 ),
             );
         }
-        let longest = self.generator().longest_prompt();
-        let tokens = u64::from(self.requests) * longest;
+        let (longest, tokens) = (self.generator().longest_prompt(), self.most_trace_tokens());
         if tokens > MAX_TRACE_TOKENS {
             return problem(
                 "requests",
@@ -232,6 +231,11 @@ impl Config {
             );
         }
         Ok(())
+    }
+
+    /// Tokens that the prompts of the generated trace have at most, together.
+    pub fn most_trace_tokens(&self) -> u64 {
+        u64::from(self.requests) * self.generator().longest_prompt()
     }
 
     /// The generator of the trace.
@@ -301,4 +305,4 @@ const MAX_TINYGPT_POOL: u64 = 65_536;
 const MAX_TINYGPT_POOLS: u64 = 1 << 19;
 
 /// Tokens of a generated trace's prompts, four bytes each: 2 GiB natively, 512 MiB in each of a page's workers.
-const MAX_TRACE_TOKENS: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 29 };
+pub const MAX_TRACE_TOKENS: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 29 };
