@@ -1,22 +1,10 @@
 // The chapter's figures in the built page (dist/), in headless Chromium: `node --test tests/browser/chapter.test.mjs`.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, open, serve } from "./harness.mjs";
+import { pageTests } from "./pages.mjs";
 
-let server, browser;
-before(async () => { server = await serve(); browser = await launch(); });
-after(async () => { await browser?.close(); await server?.close(); });
-
-/** A test with a fresh page that must end without troubles. The race computes nothing: figures are what is looked at. */
-const chapterTest = (name, run, options = {}) => test(name, { timeout: 120_000 }, async () => {
-  const opened = await open(browser, `${server.url}?backend=modelled`, { reducedMotion: "reduce", ...options });
-  try {
-    await run(opened.page);
-    assert.deepEqual(opened.troubles, []);
-  } finally {
-    await opened.close();
-  }
-});
+const test = pageTests();
+/** The race computes nothing: figures are what is looked at. */
+const chapterTest = (name, run, options) => test(name, "?backend=modelled", run, options);
 
 const id = (page, name) => page.getByTestId(name);
 const text = (page, name) => id(page, name).innerText();

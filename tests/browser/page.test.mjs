@@ -2,30 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { launch, open, serve } from "./harness.mjs";
+import { pageTests } from "./pages.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-let server, browser;
-before(async () => {
-  // What the tests ask of the command line is built before their time counts.
-  execFileSync("cargo", ["build", "--quiet", "--release", "--locked", "--bin", "warmroute"], { cwd: root });
-  server = await serve();
-  browser = await launch();
-});
-after(async () => { await browser?.close(); await server?.close(); });
-
-/** A test with a fresh page that must end without troubles. No motion unless it is asked for. */
-const pageTest = (name, run, { query = "", ...options } = {}) => test(name, { timeout: 120_000 }, async () => {
-  const opened = await open(browser, server.url + query, { reducedMotion: "reduce", acceptDownloads: true, ...options });
-  try {
-    await run(opened.page, opened);
-    assert.deepEqual(opened.troubles, []);
-  } finally {
-    await opened.close();
-  }
-});
+const test = pageTests({ commandLine: true });
+const pageTest = (name, run, { query = "", ...options } = {}) => test(name, query, run, options);
 
 const id = (page, name) => page.getByTestId(name);
 /** Waits until every figure is in the table. */

@@ -2,32 +2,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { launch, open, serve } from "./harness.mjs";
+import { pageTests } from "./pages.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-let server, browser;
-before(async () => {
-  // What the tests ask of the command line is built before their time counts.
-  execFileSync("cargo", ["build", "--quiet", "--release", "--locked", "--bin", "warmroute"], { cwd: root });
-  server = await serve();
-  browser = await launch();
-});
-after(async () => { await browser?.close(); await server?.close(); });
-
-/** A test with a fresh page that must end without troubles. The race is short and computes nothing. */
-const sweepTest = (name, query, run, options = {}) => test(name, { timeout: 180_000 }, async () => {
-  const opened = await open(browser, `${server.url}?backend=modelled${query}`, {
-    reducedMotion: "reduce", acceptDownloads: true, ...options,
-  });
-  try {
-    await run(opened.page);
-    assert.deepEqual(opened.troubles, []);
-  } finally {
-    await opened.close();
-  }
-});
+const test = pageTests({ timeout: 180_000, commandLine: true });
+/** The race is short and computes nothing. */
+const sweepTest = (name, query, run, options) => test(name, `?backend=modelled${query}`, run, options);
 
 const id = (page, name) => page.getByTestId(name);
 const said = (page, name, words) => page.waitForFunction(
