@@ -8,6 +8,7 @@ use plotters_canvas::CanvasBackend;
 use web_sys::HtmlCanvasElement;
 use yew::prelude::*;
 
+use super::said::use_said;
 use super::surroundings::{use_dark, use_pixel_ratio, use_size};
 use crate::plot::{Chart, Frame, Theme, draw};
 
@@ -148,6 +149,7 @@ pub fn Plot(props: &PlotProps) -> Html {
         },
     );
     let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| props.chart.reading(x));
+    use_said(cross.map_or_else(AttrValue::default, |_| text.clone().into()));
     // The surface has a height of its own and the canvas fills it: a canvas without a given size
     // would take its backing store's, and grow with every measurement.
     html! {
@@ -166,7 +168,7 @@ pub fn Plot(props: &PlotProps) -> Html {
                 />
                 <div class="plot-cross" aria-hidden="true" style={line}></div>
             </div>
-            <p class="plot-readout" aria-live="polite">{ text }</p>
+            <p class="plot-readout">{ text }</p>
         </figure>
     }
 }
