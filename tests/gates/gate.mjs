@@ -12,7 +12,7 @@ const firstLine = (error) => `error: ${String(error?.message ?? error).split("\n
  * A gate: `run` returns `{ found, met, failed }`. A structural gate fails where it is not met, and gives no `failed`; one
  * that measures says itself when it is far off. `needs` is a path or a reason: without it the gate is skipped, and says so.
  */
-export function gate(name, asked, run, { timeout = 180_000, needs = [] } = {}) {
+export function gate(name, asked, run, { timeout = 400_000, needs = [] } = {}) {
   const missing = needs.filter(({ path }) => !path || !existsSync(path)).map(({ what }) => what);
   if (missing.length) {
     const found = `skipped: there is no ${missing.join(", no ")}`;

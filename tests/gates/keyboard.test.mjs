@@ -35,17 +35,20 @@ gate("keyboard, backwards", "shift and tab come to the same stops", async (conte
       await page.keyboard.press(key);
       const here = await page.evaluate(() => {
         const e = document.activeElement;
+        // What a request's focus brings with it stands before the request, and is met one way only.
+        if (e.closest(".why")) return -1;
         return e === document.body ? null : [...document.querySelectorAll("*")].indexOf(e);
       });
       if (here === null ? numbers.length : here === numbers[0]) break;
-      if (here !== null) numbers.push(here);
+      if (here !== null && here !== -1) numbers.push(here);
     }
     return numbers;
   };
   const [on, back] = [await around("Tab"), await around("Shift+Tab")];
-  await close();
   const wrong = [...on.filter((at) => !back.includes(at)), ...back.filter((at) => !on.includes(at))];
-  return faults(wrong.map((at) => `element ${at} is a stop one way only`), context, `${on.length} there, ${back.length} back`);
+  const what = await page.evaluate((all) => all.map((at) => document.querySelectorAll("*")[at].outerHTML.slice(0, 160)), wrong);
+  await close();
+  return faults(what.map((element) => `a stop one way only: ${element}`), context, `${on.length} there, ${back.length} back`);
 });
 
 gate("keyboard, the focus stays", "no button that is pressed loses the focus to nowhere", async (context) => {

@@ -15,7 +15,7 @@ export function install() {
     element.labels?.length ? [...element.labels].map((label) => label.textContent).join(" ") : "",
     /^(BUTTON|A|SUMMARY)$/.test(element.tagName) ? element.textContent : "", element.title,
   ].find((name) => name?.trim())?.trim() ?? "";
-  const called = (element) => `${element.closest("section[id], header, main")?.id ?? ""} ${element.tagName.toLowerCase()}${element.type ? `[${element.type}]` : ""} “${nameOf(element).slice(0, 60)}”`;
+  const called = (element) => `${element.closest("section[id], header, main")?.id ?? ""}${element.closest("[data-lane]") ? `, lane ${element.closest("[data-lane]").dataset.lane}` : ""} ${element.tagName.toLowerCase()}${element.type ? `[${element.type}]` : ""} “${nameOf(element).slice(0, 60)}”`;
   /** What stands for an element that is drawn anew; radio buttons of a group, and the requests of a column, are one stop. */
   const keyOf = (element) => {
     if (element.type === "radio") return `radio ${element.name}`;
@@ -137,6 +137,7 @@ async function use(driver, { kind, scrolls }) {
     await driver.run("walk.arm(false)");
   } else if (kind === "checkbox") {
     await there("Space");
+    await new Promise((done) => setTimeout(done, 150)); // a reader does not press twice within a frame
     await there("Space");
   } else if (kind === "radio") await there("ArrowDown");
   else if (kind === "summary") {
