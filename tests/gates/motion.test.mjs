@@ -60,6 +60,8 @@ gate("off-screen figures", "no frame, nothing drawn, nothing changed, while the 
   const { page, close } = await own.page(`${MODELLED}&requests=200`, { reducedMotion: "no-preference", init: counters });
   await page.evaluate(() => document.getElementById("race").scrollIntoView({ behavior: "instant" }));
   await page.waitForFunction(() => Number(document.querySelector("[data-testid=time]").value) > 20, null, { timeout: 60_000 });
+  // What a worker tells of its progress is no motion: all has been computed, and is only shown.
+  await page.waitForFunction(() => document.querySelectorAll(".lane .status progress").length === 0, null, { timeout: 90_000 });
   const playing = await counted(page, 500);
   const found = playing.frames ? [] : ["the race asked for no frame while it was looked at: nothing is compared"];
   for (const [what, changes] of [["drawn", playing.drawn], ["changed", playing.changed]]) {
