@@ -62,7 +62,7 @@ gate("off-screen figures", "no frame, nothing drawn, nothing changed, while the 
   await page.waitForFunction(() => Number(document.querySelector("[data-testid=time]").value) > 20, null, { timeout: 60_000 });
   // What a worker tells of its progress is no motion: all has been computed, and is only shown.
   await page.waitForFunction(() => document.querySelectorAll(".lane .status progress").length === 0, null, { timeout: 90_000 });
-  const playing = await counted(page, 500);
+  const playing = await counted(page, 2000);
   const found = playing.frames ? [] : ["the race asked for no frame while it was looked at: nothing is compared"];
   for (const [what, changes] of [["drawn", playing.drawn], ["changed", playing.changed]]) {
     for (const one of changes) found.push(`${what} while the race is looked at: ${one}`);
