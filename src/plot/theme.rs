@@ -100,6 +100,21 @@ impl Theme {
         longest_prefix: (0xf0, 0xe4, 0x42),
     };
 
+    /// Colours that only tell which is which: their place among this theme's, as blue.
+    pub(super) const fn numbered() -> Theme {
+        Theme {
+            background: None,
+            foreground: (0, 0, 0),
+            muted: (0, 0, 1),
+            grid: (0, 0, 2),
+            round_robin: (0, 0, 3),
+            least_requests: (0, 0, 4),
+            least_tokens: (0, 0, 5),
+            prefix_affinity: (0, 0, 6),
+            longest_prefix: (0, 0, 7),
+        }
+    }
+
     /// The colour of a line.
     pub fn colour(&self, role: Role) -> Rgb {
         match role {

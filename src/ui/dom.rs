@@ -26,6 +26,11 @@ pub fn prefers(query: &str) -> bool {
     window().match_media(query).ok().flatten().is_some_and(|media| media.matches())
 }
 
+/// How many processors the reader's machine has; while the page is built, as many as most have at least.
+pub fn processors() -> usize {
+    if cfg!(target_arch = "wasm32") { window().navigator().hardware_concurrency() as usize } else { 4 }
+}
+
 /// The address's query, with its question mark.
 pub fn query() -> String {
     window().location().search().unwrap_or_default()

@@ -93,6 +93,8 @@ pub enum Action {
     Apply(Box<Config>),
     /// The same again, from the start.
     Restart,
+    /// The reader wants no motion.
+    Still,
     /// Go on.
     Play,
     /// Stop.
@@ -249,6 +251,7 @@ impl State {
                 self.restart();
             }
             Action::Restart => self.restart(),
+            Action::Still => self.skip = true,
             Action::Play => {
                 if self.settled() && self.lanes.iter().any(|lane| lane.status == Status::Cancelled) {
                     self.restart();

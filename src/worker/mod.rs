@@ -19,7 +19,7 @@ mod run;
 #[cfg(target_arch = "wasm32")]
 mod sweep;
 mod trend;
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", feature = "prerender"))]
 pub mod wire;
 
 #[cfg(target_arch = "wasm32")]

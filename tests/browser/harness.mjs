@@ -16,6 +16,7 @@ const { chromium } = createRequire(import.meta.url)(
 const types = {
   ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
   ".mjs": "text/javascript", ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** Serves a folder (dist/ by default) on a free port of loopback, under `/some/where/`; `headers` come with all of it. */

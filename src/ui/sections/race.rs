@@ -7,11 +7,13 @@ use yew::prelude::*;
 
 use super::Props;
 use crate::params::ClockKind;
+use crate::ui::beforehand::{beforehand, underway};
 use crate::ui::dom::{self, use_frames, use_visible};
 use crate::ui::playback::Fold;
+use crate::ui::reducible::Shared;
 use crate::ui::state::{Action, Lane, State};
 use crate::ui::widgets::{Column, Transport};
-use crate::ui::words::{TENANT_COLOURS, life, tenant_name};
+use crate::ui::words::{TENANT_COLOURS, life, tenant_name, time};
 
 /// Replicas of a column that are drawn before the reader asks for all.
 const FEW: u32 = 8;
@@ -35,6 +37,23 @@ fn fold_to(folds: &mut Vec<Folded>, state: &State) {
     folds.sort_by_key(|f| f.lane);
     for folded in folds {
         folded.fold.seek(&state.lanes[folded.lane].log, state.at);
+    }
+}
+
+/// The race at a moment, to be looked at.
+fn still(state: &Shared) -> Html {
+    let mut folds = Vec::new();
+    fold_to(&mut folds, state);
+    let props = Props { state: state.clone(), dispatch: Callback::noop() };
+    let columns = state.lanes.iter().zip(&folds).enumerate();
+    html! {
+        <>
+            <p class="quiet">{ format!("The race {} after its start, run by the scheduler alone when this page was built.",
+                time(state.at)) }</p>
+            <div class="lanes">
+                { for columns.map(|(index, (lane, folded))| column(&props, index, lane, &folded.fold, false)) }
+            </div>
+        </>
     }
 }
 
@@ -81,7 +100,8 @@ pub fn Race(props: &Props) -> Html {
                 <p class="notice">{ "The clock is a stop-watch on this machine, so the policies run one after the \
                     other: side by side they would measure how they hinder each other." }</p>
             }
-            <div class="lanes" style={format!("--lanes:{}", state.lanes.len())}>{ for columns }</div>
+            <div class="lanes computed">{ for columns }</div>
+            { beforehand(|| still(&underway())) }
             if state.config.replicas > FEW {
                 <button type="button" onclick={more} aria-pressed={all.to_string()}>
                     { if *all { "Draw fewer replicas".to_owned() } else { format!("Draw all {} replicas", state.config.replicas) } }

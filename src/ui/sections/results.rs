@@ -1,11 +1,15 @@
 //! What the race came to: the table, and what to take away from here.
 
+use std::rc::Rc;
+
 use yew::prelude::*;
 
 use crate::params::{Config, PARAMS};
+use crate::plot::Chart;
 use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
+use crate::ui::beforehand::{beforehand, ended};
 use crate::ui::charts::{charts, moment};
 use crate::ui::dom;
 use crate::ui::state::{Lane, State};
@@ -110,6 +114,22 @@ fn told(state: &State) -> Vec<(u32, usize, bool)> {
     state.lanes.iter().map(|lane| (lane.run, points(lane), state.settled())).collect()
 }
 
+/// The plots and the table.
+fn figures(state: &State, plots: &[Rc<Chart>]) -> Html {
+    html! {
+        <>
+            <div class="plots">
+                { for plots.iter().cloned().map(|chart| {
+                    let key = chart.title.clone();
+                    let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
+                    html! { <Plot {key} {chart} {label} /> }
+                }) }
+            </div>
+            { table(state) }
+        </>
+    }
+}
+
 /// What the section is given.
 #[derive(Clone, PartialEq, Properties)]
 pub struct ResultsProps {
@@ -143,14 +163,18 @@ pub fn Results(props: &ResultsProps) -> Html {
     html! {
         <section id="results" aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
-            <div class="plots">
-                { for plots.iter().cloned().map(|chart| {
-                    let key = chart.title.clone();
-                    let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
-                    html! { <Plot {key} {chart} {label} /> }
-                }) }
-            </div>
-            { table(state) }
+            <div class="computed">{ figures(state, &plots) }</div>
+            { beforehand(|| {
+                let state = ended();
+                let said = verdict(&results(&state));
+                html! {
+                    <>
+                        <p class="intro">{ "Computed when this page was built, by the scheduler alone under the modelled clock; \
+                            with JavaScript every token is computed as well, for the same figures. " }{ said }</p>
+                        { figures(&state, &charts(&state)) }
+                    </>
+                }
+            }) }
             <p class="hidden" aria-live="polite" data-testid="verdict">{ said }</p>
             <p class="reproduce"><code data-testid="command">{ command(&state.config) }</code></p>
             <div class="buttons">
