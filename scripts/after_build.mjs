@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const own = dirname(fileURLToPath(import.meta.url));
@@ -62,22 +62,26 @@ function markup() {
   });
 }
 
-/** The script that starts the page, in a file of its own, with what registers the service worker. */
+/** The script that starts the page, in a file of its own; and nothing is fetched before it says so. */
 function takeScriptOut(html) {
   const scripts = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)];
   if (scripts.length !== 1) throw new Error(`expected one script in index.html, not ${scripts.length}`);
   const [whole, script] = scripts[0];
-  const js = `${script.trim()}\n${readFileSync(join(own, "page/register.js"), "utf8")}`;
+  const [module, wasm] = [/from '([^']+)'/, /module_or_path: '([^']+)'/].map((found) => script.match(found)[1]);
+  let js = readFileSync(join(own, "page/start.js"), "utf8");
+  js = replaceOnce(js, '"./app.js"', JSON.stringify(module));
+  js = replaceOnce(js, '"./app_bg.wasm"', JSON.stringify(wasm));
   const name = `start-${hashed(js)}.js`;
   writeFileSync(at(name), js);
-  return replaceOnce(html, whole, `<script type="module" src="./${name}"></script>`);
+  return replaceOnce(html, whole, `<script type="module" src="./${name}"></script>`)
+    .replace(/\s*<link rel="(modulepreload|preload)"[^>]*>/g, "");
 }
 
 /** The service worker, with the names of all files of this build and a hash of what is in them. */
 function writeServiceWorker() {
   const all = readdirSync(process.env.TRUNK_STAGING_DIR, { recursive: true, withFileTypes: true });
   const files = all.filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(at("").length).replaceAll("\\", "/")).sort();
+    .map((entry) => relative(at("."), join(entry.parentPath ?? entry.path, entry.name)).replaceAll(sep, "/")).sort();
   const build = hashed(...files.flatMap((name) => [name, "\0", readFileSync(at(name))]));
   const js = readFileSync(join(own, "page/service_worker.js"), "utf8");
   const lists = replaceOnce(js, 'const FILES = ["index.html"];', `const FILES = ${JSON.stringify(files)};`);

@@ -54,9 +54,10 @@ export const launch = () => chromium.launch({
 
 /**
  * Opens a new page with playwright's context options (viewport, colorScheme, deviceScaleFactor, …).
+ * Without `touch` nothing is touched, so that the page does not start.
  * `troubles` gathers console errors, exceptions, failed requests and requests to anywhere else.
  */
-export async function open(browser, url, options = {}) {
+export async function open(browser, url, { touch = true, ...options } = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const troubles = [];
@@ -70,5 +71,7 @@ export async function open(browser, url, options = {}) {
     }
   });
   await page.goto(url);
+  // The page starts at the reader's first sign.
+  if (touch) await page.mouse.move(1, 1);
   return { page, troubles, close: () => context.close() };
 }
