@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_same_colours() {
+        let css = include_str!("../../static/style.css");
+        // The light theme's come first.
+        for (at, theme) in [Theme::LIGHT, Theme::DARK].iter().enumerate() {
+            for policy in PolicyKind::ALL {
+                let (r, g, b) = theme.colour(Role::Policy(policy));
+                let name = format!("--{}: ", policy.name());
+                let found = css.split(&name).nth(at + 1).unwrap_or_default();
+                assert!(found.starts_with(&format!("#{r:02x}{g:02x}{b:02x};")), "{name}{:.10}", found);
+            }
+        }
+    }
+
+    #[test]
     fn no_two_policies_look_alike_even_without_colour() {
         for (i, &one) in PolicyKind::ALL.iter().enumerate() {
             for &other in &PolicyKind::ALL[i + 1..] {
