@@ -22,9 +22,14 @@ let begun = false;
 async function start() {
   if (begun) return;
   begun = true;
-  const wasm = fetch(WASM);
-  const { default: init } = await import(MODULE);
-  await init({ module_or_path: wasm });
+  const loading = Promise.all([import(MODULE), fetch(WASM)]).catch(() => []);
+  const [module, wasm] = await loading;
+  // Where it did not arrive, the next sign is another try.
+  if (!wasm?.ok) {
+    begun = false;
+    return;
+  }
+  await module.default({ module_or_path: wasm });
   // Effects and listeners are there a moment later.
   setTimeout(() => {
     for (const name of SIGNS) removeEventListener(name, sign, listening);

@@ -91,8 +91,8 @@ mod native {
     const NOT_TWICE: [&str; 6] =
         [" id=\"", " for=\"", " aria-labelledby=\"", " aria-describedby=\"", " data-testid=\"", " name=\""];
 
-    /// Markup whose parts for readers without JavaScript have no names that the page's own parts have, and none of the
-    /// marks by which components are found again.
+    /// Markup whose parts for readers without JavaScript have no names that the page's own parts have, are no landmarks
+    /// beside theirs, and have none of the marks by which components are found again.
     pub fn plain(markup: &str) -> String {
         let mut parts = markup.split("<noscript>");
         let mut out = parts.next().unwrap_or_default().to_owned();
@@ -102,6 +102,10 @@ mod native {
             for name in NOT_TWICE {
                 inside = without(&inside, name, "\"");
             }
+            let inside = inside
+                .replace("<section", "<div role=\"group\"")
+                .replace("</section>", "</div>")
+                .replace("role=\"region\"", "role=\"group\"");
             out.extend(["<noscript>", &inside, "</noscript>", rest]);
         }
         out

@@ -71,7 +71,10 @@ export async function open(browser, url, { touch = true, ...options } = {}) {
     }
   });
   await page.goto(url);
-  // The page starts at the reader's first sign.
-  if (touch) await page.mouse.move(1, 1);
+  // The page starts at the reader's first sign; until then it shows its default state, whatever the address says.
+  if (touch && options.javaScriptEnabled !== false) {
+    await page.mouse.move(1, 1);
+    await page.waitForFunction(() => !document.querySelector("#app") || window.__warmrouteKillWorker);
+  }
   return { page, troubles, close: () => context.close() };
 }
