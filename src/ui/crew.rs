@@ -1,6 +1,9 @@
 //! The race's workers: one a lane, and one that measures. Makes them do what the state wants, and reports
 //! what they say; one that dies is reported too.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use yew::Callback;
 
 use super::dom;
@@ -13,12 +16,14 @@ pub struct Crew {
     dispatch: Callback<Action>,
     hands: Vec<Option<Hand>>,
     bench: Option<Hand>,
+    /// Whether the one that measures has failed: the next measurement takes a new one, however soon it is asked for.
+    failed: Rc<Cell<bool>>,
 }
 
 impl Crew {
     /// Nobody yet.
     pub fn new(dispatch: Callback<Action>) -> Crew {
-        Crew { dispatch, hands: Vec::new(), bench: None }
+        Crew { dispatch, hands: Vec::new(), bench: None, failed: Rc::default() }
     }
 
     /// Whether there is nobody yet.
@@ -34,8 +39,8 @@ impl Crew {
             self.sync_lane(state, lane);
         }
         match (&state.bench, &self.bench) {
-            (Bench::Running(..), None) => self.measure(),
-            (Bench::Running(..), Some(_)) | (_, None) => {}
+            (Bench::Running(..), own) if own.is_none() || self.failed.get() => self.measure(),
+            (Bench::Running(..), _) | (_, None) => {}
             _ => self.bench = None,
         }
     }
@@ -85,14 +90,22 @@ impl Crew {
 
     fn measure(&mut self) {
         let (tell, died) = (self.dispatch.clone(), self.dispatch.clone());
+        self.failed = Rc::default();
+        let (failed, dead) = (self.failed.clone(), self.failed.clone());
         self.bench = Hand::hire(
             move |told| match told {
                 Told::Measured { done, of } => tell.emit(Action::Bench(Bench::Running(done, of))),
                 Told::Calibrated(found) => tell.emit(Action::Bench(Bench::Done(found.into()))),
-                Told::Failed { message } => tell.emit(Action::Bench(Bench::Failed(message))),
+                Told::Failed { message } => {
+                    failed.set(true);
+                    tell.emit(Action::Bench(Bench::Failed(message)));
+                }
                 _ => {}
             },
-            move |why| died.emit(Action::Bench(Bench::Failed(why))),
+            move |why| {
+                dead.set(true);
+                died.emit(Action::Bench(Bench::Failed(why)));
+            },
         );
         match &self.bench {
             Some(hand) => hand.ask(Job::Calibrate),

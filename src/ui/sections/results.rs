@@ -13,7 +13,7 @@ use crate::ui::beforehand::{beforehand, ended};
 use crate::ui::charts::{charts, moment};
 use crate::ui::dom;
 use crate::ui::state::{Lane, State};
-use crate::ui::widgets::{Mark, Plot};
+use crate::ui::widgets::{Mark, Plot, Said};
 use crate::ui::words::verdict;
 
 /// The command that does the same natively.
@@ -56,7 +56,7 @@ fn table(state: &State) -> Html {
         }
     };
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label="Results table">
+        <section class="scroll" tabindex="0" aria-label="Results table">
             <table data-testid="results">
                 <caption>{ conditions(&state.config) }</caption>
                 <thead><tr>
@@ -70,7 +70,7 @@ fn table(state: &State) -> Html {
                 </tr></thead>
                 <tbody>{ for state.lanes.iter().map(|lane| row(lane.policy)) }</tbody>
             </table>
-        </div>
+        </section>
     }
 }
 
@@ -175,7 +175,7 @@ pub fn Results(props: &ResultsProps) -> Html {
                     </>
                 }
             }) }
-            <p class="hidden" aria-live="polite" data-testid="verdict">{ said }</p>
+            <Said id="verdict" text={said} />
             <p class="reproduce"><code data-testid="command">{ command(&state.config) }</code></p>
             <div class="buttons">
                 <button type="button" onclick={copy_link} data-testid="copy-link">{ "Copy link" }</button>

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use yew::prelude::*;
 
+use super::said::use_said;
 use super::surroundings::use_size;
 use crate::plot::svg::{UNITS, svg};
 use crate::plot::{Chart, Frame};
@@ -114,6 +115,7 @@ pub fn Plot(props: &PlotProps) -> Html {
         format!("M{} {}V{}", frame.x_of(x) * units, plot.top * units, plot.bottom * units)
     });
     let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| props.chart.reading(x));
+    use_said(cross.map_or_else(AttrValue::default, |_| text.clone().into()));
     html! {
         <figure class="plot">
             <svg ref={node} class="plot-surface" role="img" aria-label={props.label.clone()} tabindex="0"
@@ -122,7 +124,7 @@ pub fn Plot(props: &PlotProps) -> Html {
                 <g>{ Html::from_html_unchecked((*drawn).clone()) }</g>
                 <path class="plot-cross" d={line} />
             </svg>
-            <p class="plot-readout" aria-live="polite">{ text }</p>
+            <p class="plot-readout">{ text }</p>
         </figure>
     }
 }

@@ -24,6 +24,14 @@ pub fn Transport(props: &Props) -> Html {
         (false, _) if state.skip => ("Run", Action::Play),
         _ => ("Pause", Action::Pause),
     };
+    let skip = {
+        let (dispatch, over) = (dispatch.clone(), state.over());
+        Callback::from(move |_: MouseEvent| {
+            if !over {
+                dispatch.emit(Action::Skip);
+            }
+        })
+    };
     let new_seed = {
         let dispatch = dispatch.clone();
         Callback::from(move |_: MouseEvent| {
@@ -57,11 +65,11 @@ pub fn Transport(props: &Props) -> Html {
         <div class="transport" role="group" aria-label="Race">
             <div class="buttons">
                 <button type="button" class="primary" data-testid="play" onclick={on(run.1)}>{ run.0 }</button>
-                <button type="button" data-testid="skip" disabled={state.over()} onclick={on(Action::Skip)}>
+                <button type="button" data-testid="skip" aria-disabled={state.over().to_string()} onclick={skip}>
                     { "Show the result" }</button>
                 <button type="button" data-testid="restart" onclick={on(Action::Restart)}>{ "Restart, same seed" }</button>
                 <button type="button" data-testid="new-seed" onclick={new_seed}>{ "New seed" }</button>
-                <button type="button" data-testid="cancel" disabled={state.settled()} onclick={on(Action::Cancel)}>
+                <button type="button" data-testid="cancel" aria-disabled={state.settled().to_string()} onclick={on(Action::Cancel)}>
                     { "Cancel" }</button>
                 <label class="speed">{ "Speed " }
                     <select onchange={speed} data-testid="speed">
@@ -74,7 +82,7 @@ pub fn Transport(props: &Props) -> Html {
             <div class="scale">
                 <input type="range" min="0" max="1000" step="1" value={format!("{part:.0}")} oninput={seek}
                     aria-label="simulated time" aria-valuetext={text.clone()} data-testid="time" />
-                <output class="clock" data-testid="clock">{ format!("simulated {text}") }
+                <output class="clock" aria-live="off" data-testid="clock">{ format!("simulated {text}") }
                     <span class="quiet">{ if state.starved() { " · computing…" } else { "" } }</span>
                 </output>
                 <span class="quiet">{ format!("seed {}", param("seed").map_or_else(String::new, |p| p.get(&state.config))) }</span>

@@ -77,7 +77,7 @@ fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback
     let Figure { name, value, text, higher } = FIGURES[figure];
     let all: Vec<f64> = cells.iter().filter_map(value).collect();
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label={format!("{name} by guard and share")}>
+        <section class="scroll" tabindex="0" aria-label={format!("{name} by guard and share")}>
             <table class="map" data-testid="hot-map">
                 <caption>{ format!("{name}: guards down, the hot tenant's share of the traffic across. A cell is a run of {REQUESTS} \
                     requests; choose one to put the sliders there.") }</caption>
@@ -106,7 +106,7 @@ fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback
                     }) }
                 </tbody>
             </table>
-        </div>
+        </section>
     }
 }
 
