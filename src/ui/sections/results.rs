@@ -1,23 +1,25 @@
 //! What the race came to: the table, and what to take away from here.
 
+use gloo_timers::callback::Timeout;
 use yew::prelude::*;
 
-use crate::params::{Config, PARAMS};
+use crate::params::Config;
 use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
 use crate::ui::charts::{charts, moment};
 use crate::ui::dom;
+use crate::ui::moment::line;
 use crate::ui::state::{Lane, State};
 use crate::ui::widgets::{Mark, Plot};
-use crate::ui::words::verdict;
+use crate::ui::words::{flags, verdict};
+
+/// How long the reader rests at a moment before it is spoken, in milliseconds.
+const REST: u32 = 600;
 
 /// The command that does the same natively.
 fn command(config: &Config) -> String {
-    let default = Config::default();
-    let differs = PARAMS.iter().filter(|p| p.get(config) != p.get(&default));
-    let flags: Vec<String> = differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect();
-    format!("warmroute run{}", flags.concat())
+    format!("warmroute run{}", flags(config, &[]))
 }
 
 fn results(state: &State) -> Vec<(PolicyKind, &Summary)> {
@@ -110,6 +112,36 @@ fn told(state: &State) -> Vec<(u32, usize, bool)> {
     state.lanes.iter().map(|lane| (lane.run, points(lane), state.settled())).collect()
 }
 
+/// What was rejected under which policy, where anything was.
+fn rejections(results: &[(PolicyKind, &Summary)]) -> Vec<String> {
+    let said = results.iter().filter(|(_, summary)| summary.rejected > 0);
+    said.map(|(policy, summary)| {
+        let why = summary.rejections.last().map_or("", |last| last.message.as_str());
+        format!(
+            "{}: {} of {} requests rejected, since they can never be served ({why}).",
+            policy.name(),
+            summary.rejected,
+            summary.arrived
+        )
+    })
+    .collect()
+}
+
+/// What happened at the moment shown, once the reader has rested there: for a screen reader, which would
+/// otherwise read every step of a scale on its way.
+#[hook]
+fn use_quiet(line: String) -> UseStateHandle<String> {
+    let said = use_state_eq(String::new);
+    let setter = said.setter();
+    use_effect_with(line, move |line| {
+        setter.set(String::new());
+        let line = line.clone();
+        let later = (!line.is_empty()).then(|| Timeout::new(REST, move || setter.set(line)));
+        move || drop(later)
+    });
+    said
+}
+
 /// What the section is given.
 #[derive(Clone, PartialEq, Properties)]
 pub struct ResultsProps {
@@ -128,7 +160,10 @@ pub fn Results(props: &ResultsProps) -> Html {
     };
     let shown = results(state);
     let complete = shown.len() == state.lanes.len() && !shown.is_empty();
-    let said = if state.over() && complete { verdict(&shown) } else { String::new() };
+    let line = if state.paused && !state.over() { line(state) } else { String::new() };
+    let quiet = use_quiet(line);
+    let said = if state.over() && complete { verdict(&shown) } else { (*quiet).clone() };
+    let rejected = if state.over() { rejections(&shown) } else { Vec::new() };
     let config = state.config.clone();
     let copy_link =
         Callback::from(|_: MouseEvent| dom::copy(&dom::window().location().href().unwrap_or_default()));
@@ -151,6 +186,7 @@ pub fn Results(props: &ResultsProps) -> Html {
                 }) }
             </div>
             { table(state) }
+            { for rejected.into_iter().map(|said| html! { <p class="dead" data-testid="rejections">{ said }</p> }) }
             <p class="hidden" aria-live="polite" data-testid="verdict">{ said }</p>
             <p class="reproduce"><code data-testid="command">{ command(&state.config) }</code></p>
             <div class="buttons">
