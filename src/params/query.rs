@@ -1,8 +1,6 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{Config, PARAMS, Preset, Problem, nearest, param, shortened};
 
 /// The query (without `?`) of a configuration.
@@ -33,27 +31,24 @@ pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
     from_pairs(pairs(query))
 }
 
+/// More pairs than this are not searched for doubled keys.
+const MOST_PAIRS: usize = 1000;
+
 /// Each key of a query once, with its last value; and which of them were there more often.
 pub fn once(pairs: impl IntoIterator<Item = (String, String)>) -> (Vec<(String, String)>, Vec<Problem>) {
-    let mut kept: Vec<(String, String)> = Vec::new();
-    let (mut places, mut again) = (BTreeMap::new(), BTreeSet::new());
+    let mut kept: Vec<(String, String, bool)> = Vec::new();
     for (key, value) in pairs {
-        let at = *places.entry(key.replace('-', "_")).or_insert(kept.len());
-        match kept.get_mut(at) {
-            None => kept.push((key, value)),
-            Some(own) => {
-                own.1 = value;
-                again.insert(at);
-            }
+        match kept.iter_mut().take(MOST_PAIRS).find(|(other, ..)| same_key(other, &key)) {
+            None => kept.push((key, value, false)),
+            Some(twice) => (twice.1, twice.2) = (value, true),
         }
     }
-    let told = again.into_iter().map(|at| {
-        let (key, value) = &kept[at];
+    let told = kept.iter().filter(|(.., twice)| *twice).map(|(key, value, _)| {
         let problem = format!("it is there more than once; the last, `{}`, counts", shortened(value));
         Problem { key: shortened(key), problem }
     });
     let told = told.collect();
-    (kept, told)
+    (kept.into_iter().map(|(key, value, _)| (key, value)).collect(), told)
 }
 
 /// The same of keys and values. What is not understood is left out, and of what does not go together as
@@ -81,6 +76,12 @@ pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config,
             problem: format!("it is left out, as it does not go with the rest ({problem})"),
         });
     }
+}
+
+/// Whether two keys are the same, written with hyphens or underscores.
+fn same_key(one: &str, other: &str) -> bool {
+    let letter = |b: u8| if b == b'-' { b'_' } else { b };
+    one.len() == other.len() && one.bytes().map(letter).eq(other.bytes().map(letter))
 }
 
 /// What values that are right one by one make together.

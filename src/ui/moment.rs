@@ -50,7 +50,7 @@ fn arrivals(lanes: &[(String, &Lane)], at: u64) -> Vec<String> {
     // Lanes that were told less far know of fewer.
     let mut known: Vec<Arrival> = Vec::new();
     for (_, lane) in lanes {
-        let arrived: Vec<Arrival> = lane.log.instant(at).filter_map(|event| arrival(event)).collect();
+        let arrived: Vec<Arrival> = lane.log.instant(at).filter_map(arrival).collect();
         if arrived.len() > known.len() {
             known = arrived;
         }

@@ -13,9 +13,8 @@ use crate::units::Time;
 /// second and what both come to.
 pub(super) async fn run(run: u32, query: String, (policy, at, change): (PolicyKind, u64, Change)) {
     tell(&Told::Started { run });
-    match both(run, query, (policy, at, change)).await {
-        Some(Err(message)) => tell(&Told::Refused { message }),
-        Some(Ok(())) | None => {}
+    if let Some(Err(message)) = both(run, query, (policy, at, change)).await {
+        tell(&Told::Refused { message });
     }
 }
 

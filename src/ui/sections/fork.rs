@@ -149,7 +149,8 @@ fn Ask(props: &Props) -> Html {
                 </select></label>
                 <label for="fork-key">{ "let" }<select id="fork-key" data-testid="fork-key" onchange={pick}>
                     { for CHANGEABLE.into_iter().filter_map(param).map(|one| html! {
-                        <option value={one.key} selected={one.key == *key}>{ one.label }</option>
+                        <option value={one.key} selected={one.key == *key}>
+                            { if one.key == "policy" { "Policy" } else { one.label } }</option>
                     }) }
                 </select></label>
                 <label for="fork-value">{ "be" }{ control }</label>

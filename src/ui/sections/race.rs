@@ -51,11 +51,12 @@ fn lives(state: &State, folds: &[Folded]) -> Vec<Row> {
     let rows = state.every().zip(folds).map(|(lane, folded)| {
         let fold = folded.fold.fold();
         let name = if folded.lane < state.lanes.len() { lane.policy.name() } else { FORK };
+        let routed = fold.find(request).cloned();
         Row {
             name: name.into(),
-            policy: decider(state, folded.lane),
+            policy: decider(state, folded.lane, routed.as_ref().map_or(state.at, |r| r.at)),
             life: Life::of(request, fold, &lane.log, state.at),
-            routed: fold.find(request).cloned(),
+            routed,
         }
     });
     rows.collect()
@@ -64,10 +65,10 @@ fn lives(state: &State, folds: &[Folded]) -> Vec<Row> {
 /// What the fork's column is called.
 const FORK: &str = "the fork";
 
-/// Who decides in a lane at the moment shown: in the fork, up to its moment, whoever does in its lane.
-fn decider(state: &State, lane: usize) -> PolicyKind {
+/// Who decides in a lane at a moment: in the fork, up to its own, whoever does in its lane.
+fn decider(state: &State, lane: usize, at: u64) -> PolicyKind {
     match &state.fork {
-        Some(fork) if lane == state.lanes.len() && state.at <= fork.at => fork.of.1,
+        Some(fork) if lane == state.lanes.len() && at <= fork.at => fork.of.1,
         Some(fork) if lane == state.lanes.len() => fork.future.policy,
         _ => state.lanes[lane].policy,
     }
@@ -161,15 +162,16 @@ pub fn Race(props: &Props) -> Html {
 fn column(props: &Props, lane: &Lane, folded: &Folded, all: bool) -> Html {
     let state = &*props.state.0;
     let (index, fold) = (folded.lane, folded.fold.fold());
-    let policy = decider(state, index);
+    let policy = decider(state, index, state.at);
     let title = (index == state.lanes.len()).then(|| AttrValue::from(format!("{FORK}: {}", policy.name())));
     let selected = state.selected.and_then(|id| fold.find(id));
     let shown = selected.or(fold.routed.last()).cloned();
+    let decided = decider(state, index, shown.as_ref().map_or(state.at, |r| r.at));
     let told = shown.as_ref().and_then(|r| fold.recorder.record(r.arrival.request)).map(life);
     let recent: Vec<_> = fold.recent.iter().filter_map(|id| fold.find(*id).cloned()).collect();
     let key = if title.is_some() { FORK } else { policy.name() };
     html! {
-        <Column {key} lane={index} {title} {policy} status={lane.status.clone()} rejected={refusals(&fold.refused)}
+        <Column {key} lane={index} {title} {policy} {decided} status={lane.status.clone()} rejected={refusals(&fold.refused)}
             progress={lane.progress} replicas={fold.replicas.clone()} {recent} routed={fold.routed.len()}
             {shown} life={told.unwrap_or_default()} chosen={selected.is_some()} batch={state.config.max_batch}
             waits={!lane.settled() && index < state.lanes.len() && state.wanted(index).is_none()} {all}

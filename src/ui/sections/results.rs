@@ -8,7 +8,7 @@ use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
 use crate::ui::charts::{charts, moment};
-use crate::ui::dom;
+use crate::ui::dom::{self, use_visible};
 use crate::ui::moment::line;
 use crate::ui::state::{Lane, State};
 use crate::ui::widgets::{Mark, Plot};
@@ -100,7 +100,7 @@ fn conditions(config: &Config) -> String {
 
 /// What the plots depend on: the moment, as finely as it is drawn, and how much has been told of each
 /// run by then.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Drawn {
     moment: u64,
     told: Vec<(u32, usize, bool)>,
@@ -125,6 +125,18 @@ fn rejections(results: &[(PolicyKind, &Summary)]) -> Vec<String> {
         )
     })
     .collect()
+}
+
+/// What a fork came to, said at the moment at which it begins.
+fn forked(state: &State) -> String {
+    let fork = state.fork.as_ref().filter(|fork| fork.at == state.at);
+    let both = fork.and_then(|fork| Some((fork.original.as_ref()?, fork.future.finished()?)));
+    both.map_or_else(String::new, |(original, finished)| {
+        let told = columns().into_iter().filter(|c| ["reuse", "ttft_p50"].contains(&c.key));
+        let told =
+            told.map(|c| format!("{} {}, was {}", c.heading(), c.text(&finished.summary), c.text(original)));
+        format!(" The fork is computed: {}.", told.collect::<Vec<_>>().join("; "))
+    })
 }
 
 /// What happened at the moment shown, once the reader has rested there: for a screen reader, which would
@@ -153,14 +165,20 @@ pub struct ResultsProps {
 #[component]
 pub fn Results(props: &ResultsProps) -> Html {
     let state = &*props.state.0;
-    let drawn = Drawn { moment: moment(state), told: told(state) };
+    let place = use_node_ref();
+    let visible = use_visible(place.clone());
+    let now = Drawn { moment: moment(state), told: told(state) };
+    // What nobody sees follows time only to its end.
+    let kept = use_mut_ref(|| None);
+    let drawn = if visible || state.over() { now } else { kept.borrow_mut().take().unwrap_or(now) };
+    *kept.borrow_mut() = Some(drawn.clone());
     let plots = {
         let state = props.state.clone();
         use_memo(drawn, move |_| charts(&state.0))
     };
     let shown = results(state);
     let complete = shown.len() == state.lanes.len() && !shown.is_empty();
-    let line = if state.paused && !state.over() { line(state) } else { String::new() };
+    let line = if state.paused && !state.over() { line(state) + &forked(state) } else { String::new() };
     let quiet = use_quiet(line);
     let said = if state.over() && complete { verdict(&shown) } else { (*quiet).clone() };
     let rejected = if state.over() { rejections(&shown) } else { Vec::new() };
@@ -176,7 +194,7 @@ pub fn Results(props: &ResultsProps) -> Html {
         })
     };
     html! {
-        <section id="results" aria-labelledby="results-title">
+        <section id="results" ref={place} aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
             <div class="plots">
                 { for plots.iter().cloned().map(|chart| {

@@ -25,6 +25,8 @@ pub struct Props {
     pub title: Option<AttrValue>,
     /// Its policy.
     pub policy: PolicyKind,
+    /// Who decided where the request that is explained goes.
+    pub decided: PolicyKind,
     /// What is said of requests that were rejected.
     pub rejected: Option<String>,
     /// How its worker is doing.
@@ -64,7 +66,7 @@ impl PartialEq for Props {
             && (self.routed, &self.shown, &self.life, self.chosen)
                 == (other.routed, &other.shown, &other.life, other.chosen)
             && (self.batch, self.waits, self.all) == (other.batch, other.waits, other.all)
-            && (&self.rejected, &self.title) == (&other.rejected, &other.title)
+            && (&self.rejected, &self.title, self.decided) == (&other.rejected, &other.title, other.decided)
     }
 }
 
@@ -125,7 +127,7 @@ pub fn Column(props: &Props) -> Html {
                     </span>
                 }) }
             </div>
-            <Why policy={props.policy} routed={props.shown.clone()} life={props.life.clone()}
+            <Why policy={props.decided} routed={props.shown.clone()} life={props.life.clone()}
                 refused={props.rejected.is_some()} latest={!props.chosen} dispatch={props.dispatch.clone()} />
             <div class={classes!("replicas", compact.then_some("many"))} onkeydown={keys} {onfocusin}
                 {onfocusout}>
