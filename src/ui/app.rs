@@ -86,9 +86,10 @@ fn use_workers(state: Shared, dispatch: Callback<Action>) {
     let crew = use_mut_ref(|| Crew::new(dispatch));
     let wanted: Vec<Option<u32>> = (0..state.lanes.len()).map(|lane| state.wanted(lane)).collect();
     let measuring = matches!(state.bench, super::state::Bench::Running(..));
+    let forked = state.fork.as_ref().and_then(|fork| fork.wanted());
     {
         let crew = crew.clone();
-        use_effect_with((wanted, state.paused, measuring), move |_| {
+        use_effect_with((wanted, state.paused, measuring, forked), move |_| {
             let wait = if crew.borrow().is_empty() { 0 } else { SETTLE };
             let later = Timeout::new(wait, move || crew.borrow_mut().sync(&state));
             move || drop(later)

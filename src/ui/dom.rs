@@ -70,6 +70,16 @@ pub fn text_of(event: &Event) -> Option<String> {
     }
 }
 
+/// Whether a key that is pressed writes something where the focus is.
+pub fn takes_letters(event: &KeyboardEvent) -> bool {
+    let element = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    element.is_some_and(|element| match element.tag_name().as_str() {
+        "INPUT" => element.get_attribute("type").as_deref() == Some("text"),
+        "SELECT" | "TEXTAREA" => true,
+        _ => false,
+    })
+}
+
 /// Ends a lane's worker without a word, as a browser short of memory may.
 pub fn kill(lane: usize) {
     let hook = js_sys::Reflect::get(&window(), &KILL.into()).ok();

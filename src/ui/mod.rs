@@ -5,7 +5,10 @@
 pub mod address;
 pub mod charts;
 pub mod figures;
+pub mod fork;
 pub mod lane;
+pub mod life;
+pub mod moment;
 pub mod playback;
 pub mod state;
 pub mod study;

@@ -42,8 +42,8 @@ pub fn ChipButton(props: &ChipProps) -> Html {
         let dispatch = props.dispatch.clone();
         Callback::from(move |()| dispatch.emit(Action::Select(Some(request))))
     };
-    // A class for each twentieth: the page's policy allows no inline styles.
-    let share = (20 * generated / budget.max(1)).min(20);
+    // How full it is, in twentieths: a class, since the page's policy allows no inline styles.
+    let share = u64::from(generated.min(budget)) * 20 / u64::from(budget.max(1));
     html! {
         <button type="button" aria-label={label} aria-pressed={props.selected.to_string()}
             class={classes!("chip", class, format!("t{}", colour_of(tenant)), format!("p{share}"))}
