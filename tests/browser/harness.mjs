@@ -17,6 +17,7 @@ const { chromium } = createRequire(import.meta.url)(
 const types = {
   ".css": "text/css", ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".json": "application/json",
   ".mjs": "text/javascript", ".png": "image/png", ".svg": "image/svg+xml", ".wasm": "application/wasm",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** The page's address is new at every visit; files with a hash in their names are for ever, others for a while. */
@@ -77,10 +78,10 @@ export const launch = () => chromium.launch({
 
 /**
  * Opens a new page with playwright's context options (viewport, colorScheme, deviceScaleFactor, …); `init` runs in it before
- * its own scripts do.
+ * its own scripts do. Without `touch` nothing is touched, so that the page does not start.
  * `troubles` gathers console errors, exceptions, failed requests and requests to anywhere else.
  */
-export async function open(browser, url, { init, ...options } = {}) {
+export async function open(browser, url, { init, touch = true, ...options } = {}) {
   const context = await browser.newContext(options);
   if (init) await context.addInitScript(init);
   const page = await context.newPage();
@@ -95,5 +96,10 @@ export async function open(browser, url, { init, ...options } = {}) {
     }
   });
   await page.goto(url);
+  // The page starts at the reader's first sign; until then it shows its default state, whatever the address says.
+  if (touch && options.javaScriptEnabled !== false) {
+    await page.mouse.move(1, 1);
+    await page.waitForFunction(() => !document.querySelector("#app") || window.__warmrouteKillWorker);
+  }
   return { page, troubles, close: () => context.close() };
 }

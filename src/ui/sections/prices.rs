@@ -10,9 +10,7 @@ use crate::ui::words::seconds;
 
 fn price_row(name: &str, price: StepPrice) -> Html {
     let cell = |picos: u64| html! { <td>{ seconds(picos as f64 / 1e12) }</td> };
-    let cells = |p: PiecePrice| {
-        [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.1} ns", p.per_pair as f64 / 1e3) }</td> }]
-    };
+    let cells = |p: PiecePrice| [p.base, p.per_token, p.per_pair].map(cell);
     html! {
         <tr><th scope="row">{ name.to_owned() }</th>{ for cells(price.prefill) }{ for cells(price.decode) }</tr>
     }

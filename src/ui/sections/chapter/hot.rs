@@ -6,6 +6,7 @@ use yew::prelude::*;
 use super::{leaves_out, set};
 use crate::policy::PolicyKind;
 use crate::sim::Summary;
+use crate::ui::beforehand::beforehand;
 use crate::ui::figures::hot::{GUARDS, REQUESTS, SHARES, run};
 use crate::ui::widgets::Live;
 use crate::ui::words::seconds;
@@ -162,7 +163,13 @@ pub fn HotPrefix() -> Html {
                     html! { <button type="button" aria-pressed={(*figure == at).to_string()} {onclick}>{ *name }</button> }
                 }) }
             </div>
-            { map(&cells, *figure, (*guard, *share), &choose) }
+            <div class="computed">{ map(&cells, *figure, (*guard, *share), &choose) }</div>
+            { beforehand(|| {
+                let places = GUARDS.iter().flat_map(|guard| SHARES.iter().map(|share| (*share, *guard)));
+                let cells: Vec<Summary> =
+                    places.filter_map(|(share, guard)| run(share, guard, PolicyKind::PrefixAffinity, SEED)).collect();
+                map(&cells, *figure, (*guard, *share), &choose)
+            }) }
             <ul class="intro things">
                 <li><b>{ "Too tight " }</b>{ "(1 × the mean) and affinity becomes least-tokens: a preferred replica is above \
                     the mean about half of the time. Goodput hardly shows it while one tenant is nearly everything, since all caches \
