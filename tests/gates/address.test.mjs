@@ -1,6 +1,6 @@
 // The address: what it says comes back, after a reload, in another tab, and when the reader goes back and forth.
 import { faults, gate, pages } from "./gate.mjs";
-import { id, raceOver, showResult } from "./visit.mjs";
+import { id, raceOver, showResult, sign } from "./visit.mjs";
 
 const own = pages();
 
@@ -75,11 +75,13 @@ gate("address, back and forward", "restore what was left, within the page and fr
   found.push(...differences("back from elsewhere", before, await state(page)));
   // Addresses that a reader went to by hand are steps of the history, and each brings its own state.
   await page.goto(`${own.server.url}?backend=modelled&requests=12`);
+  await sign(page);
   await page.waitForFunction(() => document.querySelector("[data-testid=p-requests]")?.value === "12");
   await page.goBack();
   await raceOver(page);
   found.push(...differences("back from another address", before, await state(page)));
   await page.goForward();
+  await sign(page);
   await page.waitForFunction(() => document.querySelector("[data-testid=p-requests]")?.value === "12", null, { timeout: 10_000 });
   await close();
   return faults([...found, ...troubles], context, "all restored");

@@ -37,6 +37,7 @@ gate("keyboard walk, Firefox", "every control reached, seen, named, used; in ord
   const browser = await firefox({ prefs: { "ui.prefersReducedMotion": 1, "accessibility.tabfocus": 7 } });
   try {
     await browser.go(`${server.url}?backend=modelled`);
+    await browser.press("Shift"); // the page starts at the reader's first sign
     await until(browser, over);
     // What is computed when it is seen.
     await browser.run(`document.getElementById("hot").scrollIntoView()`);

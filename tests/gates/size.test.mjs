@@ -15,7 +15,7 @@ const plain = (name) => name.replace(/-[0-9a-f]{16}/, "");
 const total = (sizes) => Object.values(sizes).reduce((sum, bytes) => sum + bytes, 0);
 
 gate("compressed, before interaction", `≤ ${BUDGET} KiB (fails above ${FAR_OFF}, if it also grew by a tenth)`, async (context) => {
-  const { page, close } = await own.page("", { reducedMotion: "no-preference" });
+  const { page, close } = await own.page("", { touch: false, reducedMotion: "no-preference" });
   await page.getByTestId("race").waitFor();
   await page.waitForLoadState("networkidle");
   await page.waitForTimeout(3000); // what a page starts by itself is started by now

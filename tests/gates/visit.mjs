@@ -5,9 +5,16 @@ export const MODELLED = "?backend=modelled";
 
 export const id = (page, name) => page.getByTestId(name);
 
+/** Gives the sign that the page starts at (after a reload, too), and waits until it has. */
+export async function sign(page) {
+  await page.mouse.move(2, 2);
+  await page.mouse.move(1, 1);
+  await page.waitForFunction(() => window.__warmrouteKillWorker, null, { timeout: 60_000 });
+}
+
 /** Waits until every figure of the race is in the table. */
-export const raceOver = (page) => page.waitForFunction(
-  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 120_000 });
+export const raceOver = async (page) => (await sign(page), page.waitForFunction(
+  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 120_000 }));
 
 /** The same, without the replay. */
 export async function showResult(page) {
