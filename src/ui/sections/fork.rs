@@ -216,7 +216,7 @@ fn told(props: &Props, state: &State, fork: &Rc<Fork>) -> Html {
 fn table(original: &Summary, fork: &Summary) -> Html {
     let assignments = |s: &Summary| s.assignments.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label="Both futures">
+        <section class="scroll" tabindex="0" aria-label="Both futures">
             <table data-testid="both">
                 <thead><tr>
                     <th scope="col">{ "of the whole run" }</th><th scope="col">{ "as it was" }</th>
@@ -245,7 +245,7 @@ fn table(original: &Summary, fork: &Summary) -> Html {
                         <td>{ assignments(original) }</td><td>{ assignments(fork) }</td><td></td></tr>
                 </tbody>
             </table>
-        </div>
+        </section>
     }
 }
 

@@ -56,7 +56,7 @@ pub fn Lives(props: &Props) -> Html {
             <h3>{ "One request, every lane" }</h3>
             <p><span class={classes!("swatch", format!("t{}", colour_of(first.record.tenant)))}></span>{ first.title() }{ ". " }
                 <button type="button" class="plain" onclick={clear}>{ "Let it go (Esc)" }</button></p>
-            <div class="scroll" tabindex="0" role="region" aria-label="The request's life in every lane">
+            <section class="scroll" tabindex="0" aria-label="The request's life in every lane">
                 <table>
                     <thead><tr>
                         <th scope="col">{ "lane" }</th>
@@ -73,7 +73,7 @@ pub fn Lives(props: &Props) -> Html {
                         </tr>
                     }) }</tbody>
                 </table>
-            </div>
+            </section>
             <div class="lifelines">
                 { for props.rows.iter().filter_map(|row| Some(lifeline(row, row.life.as_ref()?, from, to))) }
                 <p class="key">
@@ -120,7 +120,7 @@ fn decision(row: &Row, routed: &Routed) -> Html {
         <div class="decision" data-testid={format!("decision-{}", row.name)}>
             <p><Mark policy={row.policy} /><b>{ &row.name }</b>{ ": " }{ said.unwrap_or_else(|| "There was no choice.".into()) }</p>
             if !rows.is_empty() {
-                <div class="scroll" tabindex="0" role="region" aria-label={format!("Candidates of {}", row.name)}>
+                <section class="scroll" tabindex="0" aria-label={format!("Candidates of {}", row.name)}>
                     <table>
                         <thead><tr>
                             <th scope="col">{ "replica" }</th>
@@ -135,7 +135,7 @@ fn decision(row: &Row, routed: &Routed) -> Html {
                             </tr>
                         }) }</tbody>
                     </table>
-                </div>
+                </section>
                 if more > 0 { <p class="quiet">{ format!("and {more} more candidates") }</p> }
             }
         </div>
