@@ -1,18 +1,25 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, PARAMS, Preset, Problem, nearest, param};
+use super::{Config, PARAMS, Preset, Problem, SHAPE_KEYS, nearest, param};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
     let (default, start) = (Config::default(), Config::on(config.accelerator, config.model));
     let from = |key| if Config::FIRST.contains(&key) { &default } else { &start };
-    let pairs: Vec<String> = PARAMS
+    let mut pairs: Vec<String> = PARAMS
         .iter()
         .filter(|p| p.get(config) != p.get(from(p.key)))
         // Names, numbers, commas and hyphens: nothing that a query would have to escape.
         .map(|p| format!("{}={}", p.key, p.get(config)))
         .collect();
+    // Names and numbers with colons, commas and equals signs, of which a value may have any.
+    if config.shape != default.shape {
+        pairs.push(format!("shape={}", config.shape));
+    }
+    if config.arrivals != default.arrivals {
+        pairs.push(format!("arrivals={}", config.arrivals));
+    }
     pairs.join("&")
 }
 
@@ -41,6 +48,9 @@ pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config,
     for (key, value) in pairs {
         match param(&key) {
             Some(param) => problems.extend(param.set(&mut config, &value).err()),
+            None if SHAPE_KEYS.contains(&key.as_str()) => {
+                problems.extend(config.set_shape(&key, &value).err())
+            }
             None => {
                 let mut problem = "no such parameter".to_owned();
                 if let Some(near) = nearest(&key, PARAMS.iter().map(|p| p.key)) {
@@ -72,6 +82,10 @@ pub fn from_settings<'a>(
     // A stable sort: the rest stays in its order.
     settings.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in settings {
+        if SHAPE_KEYS.contains(&key) {
+            config.set_shape(key, value)?;
+            continue;
+        }
         param(key).ok_or_else(|| refuse(key, "no such parameter".into()))?.set(&mut config, value)?;
     }
     config.validate()?;
@@ -116,6 +130,15 @@ mod tests {
             "rate=12.5&hot_share=0.75&policy=least-requests,round-robin&max_imbalance=inf&seed=18446744073709551615"
         );
         assert_eq!(from_query(&format!("?{query}")), (config, vec![]));
+    }
+
+    #[test]
+    fn a_shape_reads_back_too() {
+        let (config, problems) = from_query("shape=chat:turns=3,think=1&arrivals=gamma:2.5&rate=2");
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(to_query(&config), "rate=2&shape=chat:turns=3,think=1&arrivals=gamma:2.5");
+        let (config, problems) = from_query("shape=chat:turn=3&arrivals=x");
+        assert_eq!((config, problems.len()), (Config::default(), 2));
     }
 
     #[test]
