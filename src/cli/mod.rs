@@ -13,8 +13,12 @@ mod cost;
 mod equivalents;
 mod help;
 mod inputs;
+mod portrait;
+mod recommend;
 mod run;
 mod sweep;
+mod trace;
+mod traces;
 
 /// Wrong input, in one line.
 #[derive(Debug)]
@@ -45,7 +49,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 7] = ["run", "sweep", "merge", "equivalents", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 10] = [
+    "run",
+    "portrait",
+    "trace",
+    "sweep",
+    "merge",
+    "recommend",
+    "equivalents",
+    "cost",
+    "calibrate",
+    "cold-start",
+];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -56,9 +71,12 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "portrait" => portrait::main(rest),
+        "trace" => trace::main(rest),
         "cost" => cost::main(rest),
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),
+        "recommend" => recommend::main(rest),
         "equivalents" => equivalents::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
