@@ -363,5 +363,5 @@ fn a_recommendation_on_a_file_compares_its_parts() {
         sheet.contains("2 consecutive parts") && sheet.contains("- load (now 1× the trace's)"),
         "{sheet}"
     );
-    assert!(refused(&["recommend", &trace, "--seeds", "3"]).contains("--parts"));
+    assert!(refused(&["recommend", &trace, "--trace-block", "64", "--seeds", "3"]).contains("--parts"));
 }

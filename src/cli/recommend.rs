@@ -109,18 +109,18 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if config.policy.len() < 2 {
         return Err(UsageError("--policy: found one policy; a recommendation compares two or more".into()));
     }
-    let loaded = inputs.read_trace(&config)?;
-    match (&loaded, &options.seeds, options.parts) {
-        (Some(_), Some(_), _) => {
+    match (inputs.traces.is_given(), &options.seeds, options.parts) {
+        (true, Some(_), _) => {
             return Err(UsageError(
                 "--seeds: a trace file is the same for every seed; its --parts are compared instead".into(),
             ));
         }
-        (None, _, Some(_)) => {
+        (false, _, Some(_)) => {
             return Err(UsageError("--parts: a generated trace is made anew for each of --seeds".into()));
         }
         _ => {}
     }
+    let loaded = inputs.read_trace(&config)?;
     let seeds = if loaded.is_some() { "1" } else { options.seeds.as_deref().unwrap_or(SEEDS) };
     let seeds = Seeds::parse(seeds, config.seed).map_err(refused)?;
     if seeds.count() > MAX_RUNS / 1000 {

@@ -79,6 +79,9 @@ pub struct Detected {
 /// What a first line says that the file is; `None` where it is the beginning of a JSON value that goes on.
 pub fn detect(number: usize, line: &str) -> Result<Option<Detected>, TraceError> {
     let refuse = |problem: String| Err(TraceError { line: number, field: None, problem });
+    if let Some(what) = binary(line.as_bytes()) {
+        return refuse(format!("not a text; it is {what}"));
+    }
     if line.starts_with(['{', '[']) {
         return match Item::parse(line) {
             Ok(item) => detect_item(&item).map(Some).or_else(refuse),
