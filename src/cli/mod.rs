@@ -11,6 +11,7 @@ mod calibrate;
 mod cold_start;
 mod cost;
 mod equivalents;
+mod fork;
 mod help;
 mod inputs;
 mod portrait;
@@ -49,8 +50,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
+    "fork",
     "portrait",
     "trace",
     "sweep",
@@ -73,6 +75,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "run" => run::main(rest),
         "portrait" => portrait::main(rest),
         "trace" => trace::main(rest),
+        "fork" => fork::main(rest),
         "cost" => cost::main(rest),
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),

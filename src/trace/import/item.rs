@@ -88,7 +88,7 @@ impl Item {
     pub fn whole(&self) -> Option<u64> {
         match *self {
             Item::Whole(n) => Some(n),
-            Item::Real(x) if x >= 0.0 && x <= 9_007_199_254_740_992.0 && x == libm::trunc(x) => {
+            Item::Real(x) if (0.0..=9_007_199_254_740_992.0).contains(&x) && x == libm::trunc(x) => {
                 Some(x as u64)
             }
             _ => None,
