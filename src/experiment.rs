@@ -28,6 +28,8 @@ pub struct Source {
     pub trace_block: Option<u32>,
     /// Whether its arrivals were spread out within their buckets.
     pub spread: bool,
+    /// What else was said of how it is read or what of it is run.
+    pub read: Option<String>,
 }
 
 /// A configuration with its trace and, where it computes, its model.
@@ -49,7 +51,7 @@ impl Experiment {
 
     /// The same with weights that were made before: they are the same in every experiment.
     pub fn reusing(config: Config, model: Option<SharedModel>) -> Experiment {
-        let trace = Arc::new(config.generator().generate());
+        let trace = Arc::new(config.trace());
         let model = (config.backend == BackendKind::TinyGpt).then(|| model.unwrap_or_else(random_model));
         Experiment { config, trace, source: None, model }
     }
@@ -146,7 +148,7 @@ impl Experiment {
     /// millisecond. It is written apart from [`run`](Experiment::run) so that a program that only
     /// ever does this carries no tensor code.
     pub fn run_priced(config: &Config, policy: PolicyKind) -> Result<(Trace, Recorder), TooLong> {
-        let trace = config.generator().generate();
+        let trace = config.trace();
         let limits = config.limits();
         let chunk = config.prefill_chunk as usize;
         let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);

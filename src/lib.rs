@@ -23,6 +23,7 @@
 //! - [`runlog`]: what happened in a run, kept small: the state at any time, and other futures.
 //! - [`chapter`]: the published run that the default price is fitted to, and how near it comes.
 //! - [`report`]: results as JSON and tables.
+//! - [`portrait`]: what a trace is like, before anything is run.
 //! - [`sweep`]: one or two parameters over their values × policies × seeds; replica-equivalents.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
@@ -43,6 +44,7 @@ pub mod model;
 pub mod params;
 pub mod plot;
 pub mod policy;
+pub mod portrait;
 pub mod report;
 pub mod router;
 pub mod runlog;

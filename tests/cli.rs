@@ -112,15 +112,16 @@ fn wrong_input_is_one_line_and_exit_code_2() {
         ["run", "--backend", "modelled", "--trace", &packed, "--trace-block", "65536", "--block-size", "1"];
     let modelled = ["run", "--backend", "modelled", "--trace", &ids];
     let with = |more: &[&'static str]| [&modelled[..], more].concat();
-    let (odd, many, saved) = (
+    let precious = file("kept.jsonl", b"precious");
+    let (odd, many, over) = (
         with(&["--trace-block", "40"]),
         with(&["--trace-block", "32"]),
-        with(&["--trace-block", "48", "--save-trace", "/dev/null"]),
+        [&with(&["--trace-block", "48", "--save-trace"])[..], &[&precious]].concat(),
     );
     let cases: [(&[&str], &[&str]); 43] = [
         (&odd, &["--trace-block", "40", "blocks of 16"]),
         (&many, &["ids.jsonl", "line 1", "`hash_ids`", "1 ids", "2 blocks of 32"]),
-        (&saved, &["--save-trace", "no tokens"]),
+        (&over, &["kept.jsonl", "is there already", "--force"]),
         (&["run", "--trace", &ids, "--trace-block", "48"], &["--trace-block", "--backend modelled"]),
         (&["run", "--backend", "modelled", "--trace-block", "48"], &["--trace-block", "--trace"]),
         (&["run", "--trace-block", "0"], &["--trace-block", "`0`", "from 1"]),

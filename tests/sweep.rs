@@ -68,7 +68,7 @@ fn parts_join_to_the_bytes_of_the_whole() {
         let n: u32 = of.parse().expect("a number");
         let parts: Vec<String> = (1..=n).map(|i| path(&format!("whole-{of}-{i}.part"))).collect();
         for (i, part) in parts.iter().enumerate() {
-            let said = good(&with(&["--shard", &format!("{}/{of}", i + 1), "--part", part]));
+            let said = good(&with(&["--shard", &format!("{}/{of}", i + 1), "--part", part, "--force"]));
             assert!(said.starts_with(&format!("part {} of {of}: ", i + 1)) && said.contains(part), "{said}");
         }
         let names: Vec<&str> = parts.iter().rev().map(String::as_str).collect();
@@ -123,10 +123,10 @@ fn a_trace_file_is_swept_and_its_content_tells_it_from_others() {
     let table = run(sweep(&one, &[]));
     assert_eq!(table.lines().count(), 2 + 3 * 3, "{table}");
     let (a, b) = (path("trace-1.part"), path("trace-2.part"));
-    run(sweep(&one, &["--shard", "1/2", "--part", &a]));
-    run(sweep(&one, &["--shard", "2/2", "--part", &b]));
+    run(sweep(&one, &["--shard", "1/2", "--part", &a, "--force"]));
+    run(sweep(&one, &["--shard", "2/2", "--part", &b, "--force"]));
     assert_eq!(good(&["merge", &a, &b]), table);
-    run(sweep(&other, &["--shard", "2/2", "--part", &b]));
+    run(sweep(&other, &["--shard", "2/2", "--part", &b, "--force"]));
     assert!(refused(&["merge", &a, &b]).contains("their trace differ"));
     let args = sweep(&one, &["--rate", "3"]);
     assert!(refused(&args.iter().map(String::as_str).collect::<Vec<_>>()).contains("--rate"));
@@ -167,7 +167,8 @@ fn wrong_sweeps_are_refused_with_the_flag() {
 fn parts_that_do_not_fit_are_refused_by_name() {
     let part = |name: &str, seeds: &str, shard: &str| {
         let path = path(name);
-        let args = ["sweep", "--over", "rate=4,8", "--seeds", seeds, "--shard", shard, "--part", &path];
+        let args =
+            ["sweep", "--over", "rate=4,8", "--seeds", seeds, "--shard", shard, "--part", &path, "--force"];
         good(&args);
         path
     };
@@ -179,6 +180,8 @@ fn parts_that_do_not_fit_are_refused_by_name() {
     let odd = path("odd.part");
     let figure = whole.lines().nth(2).and_then(|line| line.split(',').nth(2)).expect("a figure");
     std::fs::write(&odd, whole.replacen(figure, "NaN", 1)).expect("the folder is the test's own");
+    let changed = path("changed.part");
+    std::fs::write(&changed, whole.replacen(figure, "0.5", 1)).expect("the folder is the test's own");
     let table = path("table.part");
     std::fs::write(&table, "| rate | policy |\n").expect("the folder is the test's own");
     for (parts, said) in [
@@ -188,6 +191,7 @@ fn parts_that_do_not_fit_are_refused_by_name() {
         (&[&one, &two, &foreign], &["foreign.part", "fit-1.part", "seeds differ"]),
         (&[&one, &cut], &["cut.part", "incomplete"]),
         (&[&odd], &["odd.part", "line 3", "NaN"]),
+        (&[&changed], &["changed.part", "the file was changed"]),
         (&[&table], &["table.part", "line 1", "no part of a sweep"]),
         (&[&path("nowhere.part")], &["nowhere.part"]),
     ] {
@@ -196,6 +200,50 @@ fn parts_that_do_not_fit_are_refused_by_name() {
         for part in said {
             assert!(message.contains(part), "{args:?}: `{part}` is missing in: {message}");
         }
+    }
+}
+
+#[test]
+fn a_part_is_not_written_over_another_unless_that_is_asked_for() {
+    let file = path("precious.part");
+    let args = |seeds: &'static str| {
+        ["sweep", "--over", "rate=4,8", "--seeds", seeds, "--shard", "1/2", "--part", &file]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let run = |args: Vec<String>, force: bool| {
+        let args: Vec<&str> = args.iter().map(String::as_str).chain(force.then_some("--force")).collect();
+        warmroute(&args)
+    };
+    assert!(run(args("2"), true).status.success());
+    assert!(run(args("2"), false).status.success(), "the same part again changes nothing");
+    let before = std::fs::read(&file).expect("it was written");
+    let refused = run(args("3"), false);
+    let message = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && message.contains("another sweep; --force"), "{message}");
+    assert_eq!(std::fs::read(&file).expect("it is there"), before);
+    assert!(run(args("3"), true).status.success());
+    std::fs::write(&file, "notes").expect("the folder is the test's own");
+    assert!(text(&run(args("3"), false).stderr).contains("no part of this sweep"));
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    let said = |args: &[&str]| text(&warmroute(args).stderr).to_owned();
+    let sweep = ["sweep", "--over", "rate=4", "--requests", "3", "--seeds", "0..2"];
+    assert!(said(&[&sweep[..], &["--seed", "5"]].concat()).contains("--seed: has no effect"));
+    assert!(said(&sweep).is_empty());
+    let run = ["run", "--backend", "modelled", "--requests", "3", "--hot-share", "0.5"];
+    assert!(said(&[&run[..], &["--tenants", "1"]].concat()).contains("--hot-share: has no effect"));
+    assert!(said(&run).is_empty());
+    assert!(refused(&["equivalents", "--backend", "tinygpt"]).contains("--backend"));
+    for (args, near) in [
+        (["merge", "--jsn"], "--json"),
+        (["cost", "--fitt"], "--fit"),
+        (["cost", "--modle"], "--model"),
+        (["calibrate", "--jso"], "--json"),
+    ] {
+        assert!(refused(&args).contains(&format!("did you mean {near}?")), "{args:?}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use lexopt::prelude::*;
 
 use super::UsageError;
+use super::inputs::unknown;
 use super::run::stop_watch;
 use crate::cost::Cost;
 use crate::cost::calibrate::{Calibration, Sample, calibrate};
@@ -30,6 +31,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         match arg {
             Short('h') | Long("help") => return Ok(HELP.to_owned()),
             Long("json") => json = true,
+            Long(flag) => return Err(unknown(flag, "calibrate", ["json", "help"])),
             other => return Err(other.unexpected().into()),
         }
     }

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 
 use lexopt::prelude::*;
 
+use super::inputs::unknown;
 use super::{UsageError, help};
 use crate::cost::Price;
 use crate::cost::roofline::fit::{PROFILES, TOKENS};
 use crate::cost::roofline::{Accelerator, ServedModel};
 use crate::engine::{Piece, Work};
-use crate::params::{Config, Group, param};
+use crate::params::{Config, Group, PARAMS, param};
 use crate::report::markdown;
 
 /// Runs the command and returns what goes to standard output.
@@ -24,6 +25,12 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             Long(flag) if param(flag).is_some_and(|p| p.group == Group::Fleet) => {
                 let flag = flag.to_owned();
                 values.push((flag, parser.value()?.string()?));
+            }
+            Long(flag) => {
+                let flags: Vec<String> =
+                    PARAMS.iter().filter(|p| p.group == Group::Fleet).map(|p| p.flag()).collect();
+                let flags = flags.iter().map(String::as_str).chain(["fit", "help"]);
+                return Err(unknown(flag, "cost", flags));
             }
             other => return Err(other.unexpected().into()),
         }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::inputs::{Inputs, once, refused, text, whole};
 use super::{UsageError, help};
 use crate::fleet::Devices;
-use crate::params::{ClockKind, Config, nearest};
+use crate::params::{BackendKind, ClockKind, Config, nearest};
 use crate::policy::PolicyKind;
 use crate::report::markdown;
 use crate::sweep::{DEFAULT_CAP, Equivalents, Seeds, Worth, equivalents, most_replicas};
@@ -79,7 +79,14 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         return Err(UsageError("--clock: runs side by side would measure each other; it is modelled".into()));
     }
     let seeds = Seeds::parse(options.seeds.as_deref().unwrap_or("1"), config.seed).map_err(refused)?;
-    let trace = options.inputs.read_trace(&config)?.map(|(trace, _)| Arc::new(trace));
+    if config.backend != BackendKind::Modelled {
+        return Err(UsageError(
+            "--backend: replicas are only priced here, not computed; it is modelled".into(),
+        ));
+    }
+    let loaded = options.inputs.read_trace(&config)?;
+    let notes = loaded.as_ref().map_or_else(Vec::new, |loaded| loaded.notes.clone());
+    let trace = loaded.map(|loaded| Arc::new(loaded.log.trace));
     if trace.is_some() && seeds.count() > 1 {
         return Err(UsageError("--seeds: a trace file is the same for every seed; it goes with one".into()));
     }
@@ -94,6 +101,10 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         .map(|seed| equivalents(&Config { seed, ..config.clone() }, trace.as_ref(), of, by, cap))
         .collect();
     let found = found.into_iter().collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    options.inputs.say_idle(&config);
+    for note in notes {
+        eprintln!("warmroute: {note}");
+    }
     if options.json {
         let text = serde_json::to_string_pretty(&found).expect("plain data");
         return Ok(text + "\n");

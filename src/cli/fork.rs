@@ -75,7 +75,10 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     let config = Config { backend: BackendKind::Modelled, ..config };
     let experiment = match options.inputs.read_trace(&config)? {
-        Some((trace, _)) => Experiment::with_trace(config, trace, options.inputs.source()),
+        Some(loaded) => {
+            loaded.notes.iter().for_each(|note| eprintln!("warmroute: {note}"));
+            Experiment::with_trace(config, loaded.log.trace, Some(loaded.source))
+        }
         None => Experiment::new(config),
     };
     let original = record(&experiment, policy, false)?.summary;

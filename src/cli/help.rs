@@ -2,6 +2,8 @@
 
 use crate::coldstart;
 use crate::params::{Group, PARAMS, Param};
+use crate::trace::generate::ShapeKind;
+use crate::trace::import::Format;
 
 /// `warmroute --help`.
 pub fn overview() -> String {
@@ -12,9 +14,12 @@ Usage: warmroute COMMAND [OPTIONS]
 
 Commands:
   run          serve one trace under several routing policies and compare them
+  portrait     what a trace is like, before anything is run
+  trace        write a trace, generated or read, in our format or in Mooncake's
   fork         one run, and what it would have come to with one thing different from some time on
   sweep        the same over values of one or two parameters and many seeds
   merge        join the parts of a sweep that was shared out
+  recommend    which policy with which thresholds, by how much, and what would change it
   equivalents  how many round-robin replicas some prefix-affinity ones are worth
   cost         what a step costs on accelerators, and how near that is to what was measured
   calibrate    measure what a step costs on this machine
@@ -37,8 +42,53 @@ Input and output:
         Run N seeds, counted up from --seed; print medians, spread, and what held how often.
   --json
         Print JSON: an array, one object a policy.
+  --csv
+        Print CSV: a row a policy; with --seeds, a row a policy and seed.
   --save-trace FILE
         Write the trace that was run, as JSON lines.
+  --force
+        Replace that file, if it is there with other content.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute portrait --help`.
+pub fn portrait() -> String {
+    let mut text = "\
+Says what a trace is like, before anything is run: when requests arrive and how evenly, how long they
+are, what of their prompts one infinite cache would have, how long it would have to keep it, and how
+the prompts' beginnings are shared out.
+
+Usage: warmroute portrait [OPTIONS] [FILE…]
+
+Output:
+  --json
+        Print JSON: all of it, with the counts that a chart draws.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute trace --help`.
+pub fn trace() -> String {
+    let mut text = "\
+Writes a trace, generated or read from files of any format.
+
+Usage: warmroute trace [OPTIONS] [FILE…]
+
+Output:
+  --as FORMAT
+        json-lines: our own, with everything that is known; or mooncake: timestamp (ms), lengths, and
+        an id for each block [default: json-lines].
+  --out-block N
+        Tokens that an id of Mooncake's format stands for, where the trace has tokens [default: 512].
+  --out FILE
+        The file to write, whole or not at all [default: standard output].
+  --force
+        Replace that file, if it is there with other content.
 "
     .to_owned();
     text += &inputs();
@@ -90,6 +140,8 @@ The sweep and its output:
         A part is the same wherever it is run, so that a batch system can share them out.
   --part FILE
         That file [default: sweep-I-of-N.part].
+  --force
+        Replace that file, if it is there and no earlier run of the same part.
   --threads N
         How many threads run [default: one a core].
   --csv
@@ -115,6 +167,28 @@ Options:
   --json  print JSON
 "
     .to_owned()
+}
+
+/// `warmroute recommend --help`.
+pub fn recommend() -> String {
+    let mut text = "\
+Says which policy, with which thresholds, serves most requests within the objectives on this trace and
+this fleet; the runner-up and by how much; and what load, objectives or replicas would change that.
+Steps are priced, not computed. A threshold that is set stays as it is.
+
+Usage: warmroute recommend [OPTIONS] [FILE…]
+
+The comparison and its output:
+  --seeds FROM..TO
+        Generated traces of these seeds, TO not included; or N: so many from --seed on [default: 10].
+  --parts N
+        Of a trace from a file, so many consecutive parts are compared [default: 4].
+  --json
+        Print JSON: an object with all that was tried.
+"
+    .to_owned();
+    text += &inputs();
+    text
 }
 
 /// `warmroute equivalents --help`.
@@ -148,26 +222,90 @@ fn inputs() -> String {
     let mut text = "
 Where it starts from:
   --trace FILE
-        A trace as JSON lines: arrival (s), tokens (ids) or prompt (text), max_tokens, and
-        optionally tenant and output. Without it, the trace is generated.
-  --trace-block N
-        The trace is Mooncake's JSON lines: timestamp (ms), input_length, output_length, hash_ids
-        with an id for each N tokens. It has no tokens: only --backend modelled runs it, with a
-        --block-size that divides N.
-  --spread
-        Spread arrivals out where the trace rounds them (Mooncake's to 3 s): each anywhere in its
-        bucket, drawn from --seed, the order kept.
+        A trace, in place of a generated one. What it is, its first line tells (--format says it);
+        several are merged, each from its own zero.
   --preset NAME
         Where the parameters start from: chapter (the chapter's experiment, the default) or
         tinygpt-wasm (the same offered load at the price of our own engine).
 "
     .to_owned();
+    text += &reading();
     for group in Group::ALL {
         text += &format!("\n{}:\n", group.title());
+        if group == Group::Trace {
+            text += &shapes();
+        }
         for param in PARAMS.iter().filter(|p| p.group == group) {
             text += &option(param);
         }
     }
+    text
+}
+
+/// How a trace file is read, and what of it is run.
+fn reading() -> String {
+    let mut text = "
+Reading a trace:
+  --format NAME
+        What the file is, where its first line does not tell or is to be overruled:
+"
+    .to_owned();
+    for (name, _, title, what) in Format::ALL {
+        text += &format!("          {name}: {title}: {what}\n");
+    }
+    text += "  --trace-block N
+        Tokens that an id stands for, where they are not the format's usual ones (mooncake 512,
+        bailian 16, kv-cache-tester 64); for access logs, texts and RAGPulse, the blocks that they
+        are cut into (16). --block-size divides it. A trace of ids has no tokens: only --backend
+        modelled runs it.
+  --columns ROLE=COLUMN,…
+        Which column of a CSV is what, by its name or number, where names do not tell. Roles: time,
+        input, output, prompt, session, tenant. With numbers alone a file need have no header.
+  --time-unit UNIT
+        What numbers of time are in: s, ms, us or ns [default: by their size].
+  --bytes-per-token N
+        Bytes of an access log's text that count as a token [default: 1].
+  --lengths FILE
+        A side file of RAGPulse's, with the lengths of its segments; may be given several times.
+  --skip-bad-lines
+        Count lines that are wrong and pass over them, instead of ending at the first.
+  --keep-failed
+        Keep requests that generated nothing, which are rejected; else they are left out as failed.
+  --spread
+        Spread arrivals out where the trace rounds them (Mooncake's to 3 s): each anywhere in its
+        bucket, drawn from --seed, the order kept.
+  --from SECONDS, --to SECONDS
+        Run only what arrives from then on and before then, counted from there.
+  --sample FRACTION
+        Run about this part of the sessions, drawn from --seed, each whole.
+  --time-scale FACTOR
+        Multiply times: 0.5 is twice as fast.
+";
+    text
+}
+
+/// The shapes of a generated trace.
+fn shapes() -> String {
+    let mut text = "  --shape NAME[:KEY=VALUE,…]
+        What a generated trace is like [default: multi-tenant].
+"
+    .to_owned();
+    for (name, _, what, knobs) in ShapeKind::ALL {
+        text += &format!("          {name}: {what}\n");
+        for knob in knobs {
+            text += &format!(
+                "            {} ({} to {}): {} [default: {}]\n",
+                knob.key, knob.min, knob.max, knob.help, knob.default
+            );
+        }
+    }
+    text += "  --arrivals KIND
+        When requests, or the sessions they belong to, begin: poisson, gamma:VARIATION (gaps' standard
+        deviation over their mean; above 1 in bursts) or diurnal:PERIOD,SWING (seconds, 0 to 1)
+        [default: poisson].
+  --arrivals-from FILE
+        At the times of another trace, as far as it goes (not with sweep and recommend).
+";
     text
 }
 

@@ -2,48 +2,44 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::UsageError;
-use crate::experiment::{Experiment, Source};
-use crate::params::{BackendKind, Config, Group, PARAMS, Problem, from_settings, nearest, param};
-use crate::sweep::TraceId;
-use crate::trace::Trace;
-use crate::trace::import::{read_json_lines, read_mooncake};
+use super::traces::{Loaded, TraceFlags};
+use crate::params::{BackendKind, Config, Group, PARAMS, Problem, SHAPE_KEYS, from_settings, nearest, param};
+use crate::trace::generate::Arrivals;
 
 /// The flags that make a configuration and say what arrives.
 #[derive(Default)]
 pub struct Inputs {
-    pub trace: Option<PathBuf>,
-    /// Tokens that an id of a Mooncake trace stands for; without it, the trace is our own format.
-    pub trace_block: Option<u32>,
-    /// Whether to spread arrivals out within the buckets that the trace rounds them to.
-    spread: bool,
+    /// Trace files, and how they are read.
+    pub traces: TraceFlags,
     preset: Option<String>,
+    /// The trace whose arrivals a generated one has.
+    pub arrivals_from: Option<PathBuf>,
     /// Keys of parameters and their values, to be set once the preset is known.
     values: Vec<(String, String)>,
 }
 
 impl Inputs {
-    /// The flags besides the parameters'.
-    const FLAGS: [&str; 4] = ["trace", "trace-block", "spread", "preset"];
-
     /// Takes a flag with its value, where it is one of these.
     pub fn take(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<bool, UsageError> {
+        if self.traces.take(flag, parser)? {
+            return Ok(true);
+        }
         match flag {
-            "trace" => once("trace", &mut self.trace, parser.value()?.into())?,
-            "trace-block" => {
-                let block = whole("trace-block", parser, 1..=65_536, "a whole number of tokens")?;
-                once("trace-block", &mut self.trace_block, block as u32)?;
-            }
-            "spread" => self.spread = true,
             "preset" => once("preset", &mut self.preset, text(parser)?)?,
+            "arrivals-from" => once("arrivals-from", &mut self.arrivals_from, parser.value()?.into())?,
             _ => {
-                let Some(param) = param(flag) else { return Ok(false) };
-                let mut before =
-                    self.values.iter().find(|(key, _)| key == param.key).map(|(_, value)| value.clone());
+                let param = param(flag).map(|param| param.key);
+                let Some(key) = param.or_else(|| SHAPE_KEYS.into_iter().find(|key| *key == flag)) else {
+                    return Ok(false);
+                };
+                let before = self.values.iter().find(|(own, _)| own == key);
+                let mut before = before.map(|(_, value)| value.clone());
                 let value = text(parser)?;
-                once(&param.flag(), &mut before, value.clone())?;
-                self.values.push((param.key.to_owned(), value));
+                once(&key.replace('_', "-"), &mut before, value.clone())?;
+                self.values.push((key.to_owned(), value));
             }
         }
         Ok(true)
@@ -60,11 +56,11 @@ impl Inputs {
         if self.take(flag, parser)? {
             return Ok(());
         }
-        let known = own.iter().chain(&Inputs::FLAGS).map(|flag| (*flag).to_owned());
+        let known =
+            own.iter().chain(&TraceFlags::FLAGS).chain(&["preset", "arrivals-from"]).chain(&SHAPE_KEYS);
+        let known = known.map(|flag| (*flag).to_owned());
         let flags: Vec<String> = PARAMS.iter().map(|p| p.flag()).chain(known).collect();
-        let near = nearest(flag, flags.iter().map(String::as_str))
-            .map_or_else(String::new, |near| format!("; did you mean --{near}?"));
-        Err(UsageError(format!("--{flag} is no option of {command}{near}")))
+        Err(unknown(flag, command, flags.iter().map(String::as_str)))
     }
 
     /// The preset's name.
@@ -86,81 +82,81 @@ impl Inputs {
 
     /// The configuration that the flags make.
     pub fn config(&self) -> Result<Config, UsageError> {
-        let shape = self.values.iter().find(|(key, _)| param(key).is_some_and(|p| p.group == Group::Trace));
-        if let (Some((key, _)), Some(_)) = (shape, &self.trace) {
+        let of_shape =
+            |key: &str| SHAPE_KEYS.contains(&key) || param(key).is_some_and(|p| p.group == Group::Trace);
+        let shape = self.values.iter().find(|(key, _)| of_shape(key));
+        if let (Some((key, _)), true) = (shape, self.traces.is_given()) {
             return Err(UsageError(format!(
                 "--{} shapes a generated trace; with --trace there is none",
                 key.replace('_', "-")
             )));
         }
+        if let Some(problem) = self.traces.without_file() {
+            return Err(UsageError(problem));
+        }
         let values = self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let config = from_settings(self.preset(), values).map_err(refused)?;
-        self.check_block(&config)?;
+        let mut config = from_settings(self.preset(), values).map_err(refused)?;
+        if let Some(path) = &self.arrivals_from {
+            if self.sets("arrivals") || self.traces.is_given() {
+                let other =
+                    if self.traces.is_given() { "--trace has its own" } else { "--arrivals says them" };
+                return Err(UsageError(format!("--arrivals-from: {other}; it is one of the two")));
+            }
+            let mut other = TraceFlags::default();
+            other.file(path.clone())?;
+            let read = other.read(&Config { backend: BackendKind::Modelled, ..config.clone() })?;
+            let times = read.into_iter().flat_map(|read| read.log.trace.requests).map(|r| r.arrival);
+            config.arrivals = Arrivals::Given(times.collect::<Arc<[_]>>());
+            config.validate().map_err(refused)?;
+        }
+        if self.traces.trace_block.is_some() && config.backend == BackendKind::TinyGpt {
+            return Err(UsageError(
+                "--trace-block: a trace of block ids has no tokens to compute; it goes with --backend modelled".into(),
+            ));
+        }
         Ok(config)
     }
 
-    /// Whether what is said about the trace is right, and suits a configuration.
-    pub fn check_block(&self, config: &Config) -> Result<(), UsageError> {
-        if self.spread && self.trace.is_none() {
-            return Err(UsageError(
-                "--spread: the generated trace rounds no arrivals; it goes with --trace".into(),
-            ));
+    /// Refuses arrivals from a file, which a plan that is shared out cannot name.
+    pub fn no_arrivals_from(&self) -> Result<(), UsageError> {
+        match self.arrivals_from {
+            None => Ok(()),
+            Some(_) => Err(UsageError(
+                "--arrivals-from: many traces are made here, each at a rate of its own; write one with `warmroute trace` and give it as --trace".into(),
+            )),
         }
-        let Some(block) = self.trace_block else { return Ok(()) };
-        let problem = if self.trace.is_none() {
-            "says what an id of a trace stands for; it goes with --trace".to_owned()
-        } else if config.backend == BackendKind::TinyGpt {
-            "a trace of block ids has no tokens to compute; it goes with --backend modelled".to_owned()
-        } else if !block.is_multiple_of(config.block_size) {
-            format!(
-                "found {block}, which blocks of {} tokens (--block-size) do not divide",
-                config.block_size
-            )
-        } else {
-            return Ok(());
-        };
-        Err(UsageError(format!("--trace-block: {problem}")))
     }
 
-    /// Where the trace comes from, for the record.
-    pub fn source(&self) -> Option<Source> {
-        let file = self.trace.as_ref()?.display().to_string();
-        Some(Source { file, trace_block: self.trace_block, spread: self.spread })
+    /// Whether a parameter was given a value.
+    pub fn sets(&self, key: &str) -> bool {
+        self.values.iter().any(|(own, _)| own == key)
     }
 
-    /// Reads the trace, where there is a file, and says which it was.
-    pub fn read_trace(&self, config: &Config) -> Result<Option<(Trace, TraceId)>, UsageError> {
-        let Some(path) = &self.trace else { return Ok(None) };
-        let name = path.display();
-        let text = read_text(path, "a trace is JSON lines")?;
-        let trace = match self.trace_block {
-            Some(block) => read_mooncake(&text, block),
-            None => read_json_lines(&text, Experiment::vocabulary(config.backend)),
-        };
-        let trace = trace.map_err(|e| UsageError(format!("{name}: {e}")))?;
-        if trace.requests.is_empty() {
-            return Err(UsageError(format!("{name}: no requests; a trace is one JSON object a line")));
+    /// Says on standard error what was asked for and has no effect.
+    pub fn say_idle(&self, config: &Config) {
+        if config.tenants == 1 && config.hot_share.is_some() && !self.traces.is_given() {
+            eprintln!("warmroute: --hot-share: has no effect with one tenant, which has all of the traffic");
         }
-        let tokens: u64 = trace.requests.iter().map(|request| request.prompt.len() as u64).sum();
-        let blocks = tokens / u64::from(config.block_size);
-        if blocks > MAX_TRACE_BLOCKS {
-            return Err(UsageError(format!(
-                "--block-size: {tokens} prompt tokens of {name} in blocks of {} are {blocks} blocks; a trace has at most {MAX_TRACE_BLOCKS}",
-                config.block_size
-            )));
+    }
+
+    /// Reads the trace files, where there are any, and sees to it that a configuration can run them.
+    pub fn read_trace(&self, config: &Config) -> Result<Option<Loaded>, UsageError> {
+        let loaded = self.traces.read(config)?;
+        if let Some(loaded) = &loaded {
+            loaded.check(config)?;
         }
-        let trace = if self.spread { trace.spread(config.seed) } else { trace };
-        let own = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let id = TraceId::new(own, text.as_bytes(), self.trace_block);
-        Ok(Some((trace, TraceId { spread: self.spread, ..id })))
+        Ok(loaded)
     }
 }
 
-/// Blocks that the prompts of a trace fill at most: each is looked up.
-const MAX_TRACE_BLOCKS: u64 = 1 << 28;
+/// That a command has no such flag, and which one may have been meant.
+pub fn unknown<'a>(flag: &str, command: &str, flags: impl IntoIterator<Item = &'a str>) -> UsageError {
+    let near = nearest(flag, flags).map_or_else(String::new, |near| format!("; did you mean --{near}?"));
+    UsageError(format!("--{flag} is no option of {command}{near}"))
+}
 
 /// Bytes of a file that is read at most: 2 GiB.
-const MAX_FILE: u64 = 1 << 31;
+pub const MAX_FILE: u64 = 1 << 31;
 
 /// A problem with a parameter, as the command line names it.
 pub fn refused(problem: Problem) -> UsageError {
@@ -198,6 +194,23 @@ pub fn whole(
     })
 }
 
+/// A flag's value as a number in a range.
+pub fn real(
+    flag: &str,
+    parser: &mut lexopt::Parser,
+    range: std::ops::RangeInclusive<f64>,
+    what: &str,
+) -> Result<f64, UsageError> {
+    let text = text(parser)?;
+    text.parse().ok().filter(|x| range.contains(x)).ok_or_else(|| {
+        UsageError(format!(
+            "--{flag}: found `{text}`; it is {what} from {} to {}",
+            range.start(),
+            range.end()
+        ))
+    })
+}
+
 /// Reads a file of text; `what` says what it should have been.
 pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
     let name = path.display();
@@ -217,6 +230,19 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
         UsageError(format!("{name}: line {line}: not UTF-8 text; {what}"))
     })
+}
+
+/// Whether a file may be written: there is none yet, or nothing is in it, or just this, or it is to be replaced.
+pub fn may_save(path: &Path, text: &str, force: bool) -> Result<(), UsageError> {
+    if force || !path.is_file() {
+        return Ok(());
+    }
+    let same = std::fs::metadata(path).is_ok_and(|m| m.len() == 0 || m.len() == text.len() as u64)
+        && std::fs::read(path).is_ok_and(|old| old.is_empty() || old == text.as_bytes());
+    if same {
+        return Ok(());
+    }
+    Err(UsageError(format!("{}: is there already, with other content; --force replaces it", path.display())))
 }
 
 /// Writes a file whole or not at all: what was there before stays until the new one is complete.

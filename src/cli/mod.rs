@@ -14,8 +14,12 @@ mod equivalents;
 mod fork;
 mod help;
 mod inputs;
+mod portrait;
+mod recommend;
 mod run;
 mod sweep;
+mod trace;
+mod traces;
 
 /// Wrong input, in one line.
 #[derive(Debug)]
@@ -46,8 +50,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 8] =
-    ["run", "fork", "sweep", "merge", "equivalents", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 11] = [
+    "run",
+    "fork",
+    "portrait",
+    "trace",
+    "sweep",
+    "merge",
+    "recommend",
+    "equivalents",
+    "cost",
+    "calibrate",
+    "cold-start",
+];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -58,10 +73,13 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "portrait" => portrait::main(rest),
+        "trace" => trace::main(rest),
         "fork" => fork::main(rest),
         "cost" => cost::main(rest),
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),
+        "recommend" => recommend::main(rest),
         "equivalents" => equivalents::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
-use super::inputs::{Inputs, once, save, whole};
+use super::inputs::{Inputs, may_save, once, save, whole};
+use super::sweep::Format;
+use super::traces::Loaded;
 use super::{UsageError, help};
 use crate::experiment::Experiment;
 use crate::params::{ClockKind, Config};
 use crate::policy::PolicyKind;
-use crate::report::{Report, Spread, columns, markdown, spread_json, spread_table, to_json};
+use crate::report::{Report, Spread, columns, markdown, spread_json, spread_table, to_csv, to_json};
 use crate::sim::{Measured, Recorder, TooLong};
 use crate::trace::export;
 
@@ -19,11 +21,12 @@ struct Options {
     inputs: Inputs,
     save_trace: Option<PathBuf>,
     seeds: Option<u64>,
-    json: bool,
+    force: bool,
+    format: Format,
     help: bool,
 }
 
-const OWN_FLAGS: [&str; 4] = ["save-trace", "seeds", "json", "help"];
+const OWN_FLAGS: [&str; 6] = ["save-trace", "force", "seeds", "csv", "json", "help"];
 
 fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
     let mut options = Options::default();
@@ -31,7 +34,9 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
     while let Some(arg) = parser.next()? {
         match arg {
             Short('h') | Long("help") => options.help = true,
-            Long("json") => options.json = true,
+            Long("json") => options.format = Format::Json,
+            Long("csv") => options.format = Format::Csv,
+            Long("force") => options.force = true,
             Long("save-trace") => once("save-trace", &mut options.save_trace, parser.value()?.into())?,
             Long("seeds") => {
                 let seeds = whole("seeds", &mut parser, 1..=10_000, "a whole number")?;
@@ -73,12 +78,20 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if let Some(seeds) = options.seeds {
         return many_seeds(&options, &config, seeds);
     }
-    let experiment = match options.inputs.read_trace(&config)? {
-        Some((trace, _)) => Experiment::with_trace(config, trace, options.inputs.source()),
-        None => Experiment::new(config),
+    let loaded = options.inputs.read_trace(&config)?;
+    let notes = loaded.as_ref().map_or_else(Vec::new, |loaded| loaded.notes.clone());
+    let (experiment, sessions) = match loaded {
+        Some(Loaded { log, source, .. }) => {
+            (Experiment::with_trace(config, log.trace, Some(source)), log.sessions)
+        }
+        None => (Experiment::new(config), Vec::new()),
     };
     let lines = match &options.save_trace {
-        Some(path) => Some((path, saved(&experiment)?)),
+        Some(path) => {
+            let lines = export::json_lines(&experiment.trace, &sessions);
+            may_save(path, &lines, options.force)?;
+            Some((path, lines))
+        }
         None => None,
     };
     let reports: Vec<Report> = experiment
@@ -94,13 +107,14 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if let Some((path, lines)) = lines {
         save(path, &lines)?;
     }
-    Ok(if options.json { to_json(&reports) } else { header(&experiment.config) + &table(&reports) })
-}
-
-/// The trace as a file of our own format.
-fn saved(experiment: &Experiment) -> Result<String, UsageError> {
-    export::json_lines(&experiment.trace).ok_or_else(|| {
-        UsageError("--save-trace: a trace of block ids has no tokens that could be written".into())
+    options.inputs.say_idle(&experiment.config);
+    for note in notes {
+        eprintln!("warmroute: {note}");
+    }
+    Ok(match options.format {
+        Format::Json => to_json(&reports),
+        Format::Csv => to_csv(reports.iter().map(|report| (report.policy, None, &report.summary))),
+        Format::Table => header(&experiment.config) + &table(&reports),
     })
 }
 
@@ -112,7 +126,7 @@ fn header(config: &Config) -> String {
 }
 
 fn many_seeds(options: &Options, config: &Config, seeds: u64) -> Result<String, UsageError> {
-    if options.inputs.trace.is_some() || options.save_trace.is_some() {
+    if options.inputs.traces.is_given() || options.save_trace.is_some() {
         return Err(UsageError("--seeds draws a trace a seed; it does not go with a trace file".into()));
     }
     let mut spreads: Vec<Spread> =
@@ -127,7 +141,16 @@ fn many_seeds(options: &Options, config: &Config, seeds: u64) -> Result<String, 
         }
         model = experiment.model();
     }
-    Ok(if options.json { spread_json(&spreads) } else { header(config) + &spread_table(&spreads) })
+    options.inputs.say_idle(config);
+    let rows = spreads.iter().flat_map(|spread| {
+        let seeds = (0..).map(|seed| Some(config.seed.wrapping_add(seed)));
+        seeds.zip(&spread.summaries).map(|(seed, summary)| (spread.policy.name(), seed, summary))
+    });
+    Ok(match options.format {
+        Format::Json => spread_json(&spreads),
+        Format::Csv => to_csv(rows),
+        Format::Table => header(config) + &spread_table(&spreads),
+    })
 }
 
 /// The chapter's table, and what the run counted besides.

@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lexopt::prelude::*;
 use rayon::prelude::*;
 
-use super::inputs::{Inputs, once, read_text, refused, save, text, whole};
+use super::inputs::{Inputs, once, read_text, refused, save, text, unknown, whole};
 use super::{UsageError, help};
 use crate::params::MAX_TRACE_TOKENS;
 use crate::sweep::{Axis, Done, Part, Plan, Results, Seeds, join};
 
 /// How results are written.
 #[derive(Clone, Copy, Default)]
-enum Format {
+pub(super) enum Format {
     #[default]
     Table,
     Csv,
@@ -40,12 +40,13 @@ struct Options {
     seeds: Option<String>,
     shard: Option<(u64, u64)>,
     part: Option<PathBuf>,
+    force: bool,
     threads: usize,
     format: Format,
     help: bool,
 }
 
-const OWN_FLAGS: [&str; 8] = ["over", "seeds", "shard", "part", "threads", "csv", "json", "help"];
+const OWN_FLAGS: [&str; 9] = ["over", "seeds", "shard", "part", "force", "threads", "csv", "json", "help"];
 
 fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
     let mut options = Options::default();
@@ -58,6 +59,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
             Long("over") => options.over.push(Axis::parse(&text(&mut parser)?).map_err(refused)?),
             Long("seeds") => once("seeds", &mut options.seeds, text(&mut parser)?)?,
             Long("shard") => once("shard", &mut options.shard, shard(&text(&mut parser)?)?)?,
+            Long("force") => options.force = true,
             Long("part") => once("part", &mut options.part, parser.value()?.into())?,
             Long("threads") => {
                 options.threads = whole("threads", &mut parser, 1..=1024, "a whole number")? as usize;
@@ -95,7 +97,8 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         Some(text) => Seeds::parse(text, config.seed).map_err(refused)?,
         None => Seeds::parse("1", config.seed).map_err(refused)?,
     };
-    let (trace, id) = inputs.read_trace(&config)?.map(|(trace, id)| (Arc::new(trace), id)).unzip();
+    inputs.no_arrivals_from()?;
+    let loaded = inputs.read_trace(&config)?;
     let mut plan = Plan {
         version: env!("CARGO_PKG_VERSION").into(),
         preset: inputs.preset().into(),
@@ -103,31 +106,70 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         over: options.over,
         policies: config.policy.clone(),
         seeds,
-        trace: id,
+        trace: loaded.as_ref().map(|loaded| loaded.id.clone()),
     };
     // What the plan says itself.
     plan.settings.retain(|(key, _)| key != "policy" && key != "seed");
     plan.check().map_err(refused)?;
-    for point in 0..plan.points() {
-        inputs.check_block(&plan.config(point).map_err(refused)?)?;
+    if let Some(loaded) = &loaded {
+        for point in 0..plan.points() {
+            loaded.check(&plan.config(point).map_err(refused)?)?;
+        }
     }
     let (shard, of) = options.shard.unwrap_or((1, 1));
+    let part = options.shard.map(|_| {
+        options.part.clone().unwrap_or_else(|| PathBuf::from(format!("sweep-{shard}-of-{of}.part")))
+    });
+    if let Some(path) = part.as_deref().filter(|_| !options.force) {
+        may_write_part(path, &plan, shard, of)?;
+    }
     let jobs: Vec<u64> = plan.shard(shard, of).collect();
+    let notes = loaded.as_ref().map_or_else(Vec::new, |loaded| loaded.notes.clone());
+    let trace = loaded.map(|loaded| Arc::new(loaded.log.trace));
     let done = run_all(&plan, trace.as_ref(), jobs, threads(&plan, options.threads)?)?;
-    match (options.shard, options.part) {
+    let said = options.seeds.as_deref().filter(|seeds| seeds.contains(".."));
+    if let (Some(seeds), true) = (said, options.inputs.sets("seed") && !options.inputs.traces.spread) {
+        eprintln!("warmroute: --seed: has no effect, since --seeds {seeds} says which seeds are run");
+    }
+    options.inputs.say_idle(&config);
+    for note in notes {
+        eprintln!("warmroute: {note}");
+    }
+    match (part, options.part) {
         (None, None) => Ok(options.format.write(&Results::new(plan, done).map_err(refused)?)),
         (None, Some(_)) => Err(UsageError("--part names the file of a --shard I/N; there is none".into())),
-        (Some(_), path) => {
-            let path = path.unwrap_or_else(|| PathBuf::from(format!("sweep-{shard}-of-{of}.part")));
+        (Some(path), _) => {
             let runs = done.len() * plan.policies.len();
-            save(&path, &Part { shard, of, plan, done }.write())?;
+            let part = Part { shard, of, plan, done }.write();
+            save(&path, &part)?;
             Ok(format!("part {shard} of {of}: {runs} runs in {}\n", path.display()))
         }
     }
 }
 
+/// Whether a part may go to a file, before anything is run: there is none, or nothing in it, or what an earlier run of
+/// the same part wrote.
+fn may_write_part(path: &Path, plan: &Plan, shard: u64, of: u64) -> Result<(), UsageError> {
+    if !path.is_file() || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        return Ok(());
+    }
+    match read_part(path) {
+        Ok((_, part)) if part.plan == *plan && (part.shard, part.of) == (shard, of) => Ok(()),
+        Ok((name, part)) => Err(UsageError(format!(
+            "{name}: is there already, as part {} of {} of {}; --force replaces it",
+            part.shard,
+            part.of,
+            if part.plan == *plan { "this sweep" } else { "another sweep" }
+        ))),
+        Err(_) => Err(UsageError(format!(
+            "{}: is there already, and is no part of this sweep; --force replaces it",
+            path.display()
+        ))),
+    }
+}
+
 /// So many threads (0: all cores), but no more than can hold a generated trace each.
-fn threads(plan: &Plan, wanted: usize) -> Result<usize, UsageError> {
+pub(super) fn threads(plan: &Plan, wanted: usize) -> Result<usize, UsageError> {
     let wanted = if wanted == 0 { rayon::current_num_threads() } else { wanted };
     if plan.trace.is_some() {
         return Ok(wanted);
@@ -139,7 +181,7 @@ fn threads(plan: &Plan, wanted: usize) -> Result<usize, UsageError> {
 }
 
 /// Runs jobs on so many threads (0: on all cores), in whatever order, and returns them in theirs.
-fn run_all(
+pub(super) fn run_all(
     plan: &Plan,
     trace: Option<&Arc<crate::trace::Trace>>,
     jobs: Vec<u64>,
@@ -174,6 +216,7 @@ pub fn merge(args: Vec<OsString>) -> Result<String, UsageError> {
             Long("json") => format = Format::Json,
             Long("csv") => format = Format::Csv,
             Value(path) => paths.push(path.into()),
+            Long(flag) => return Err(unknown(flag, "merge", ["csv", "json", "help"])),
             other => return Err(other.unexpected().into()),
         }
     }

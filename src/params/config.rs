@@ -9,7 +9,8 @@ use crate::model::ModelConfig;
 use crate::policy::{PolicyKind, PolicySettings};
 use crate::router::Signal;
 use crate::sim::Objectives;
-use crate::trace::generate::MultiTenant;
+use crate::trace::Trace;
+use crate::trace::generate::{Arrivals, MultiTenant, Shape, ShapeKind};
 use crate::units::Span;
 
 use super::{Blocks, Problem};
@@ -58,6 +59,8 @@ pub struct Config {
     pub user_max: u32,
     pub output_min: u32,
     pub output_max: u32,
+    pub shape: Shape,
+    pub arrivals: Arrivals,
     pub replicas: u32,
     pub accelerator: Option<Accelerator>,
     pub model: ServedModel,
@@ -99,6 +102,8 @@ impl Default for Config {
             user_max: 32,
             output_min: 16,
             output_max: 32,
+            shape: Shape::default(),
+            arrivals: Arrivals::default(),
             replicas: 4,
             accelerator: None,
             model: ServedModel::Llama8B,
@@ -173,6 +178,12 @@ impl Config {
                 );
             }
         }
+        if self.shape.kind() == ShapeKind::Batch && self.arrivals != Arrivals::Poisson {
+            return problem(
+                "arrivals",
+                "a batch arrives at once, or in waves (--shape batch:wave=100,gap=60)".into(),
+            );
+        }
         let days = f64::from(self.requests) / self.rate / 86_400.0;
         if days > MAX_DAYS {
             return problem(
@@ -183,7 +194,7 @@ impl Config {
                 ),
             );
         }
-        let (longest, tokens) = (self.generator().longest_prompt(), self.most_trace_tokens());
+        let (longest, tokens) = (self.longest_prompt(), self.most_trace_tokens());
         if tokens > MAX_TRACE_TOKENS {
             return problem(
                 "requests",
@@ -235,10 +246,33 @@ impl Config {
 
     /// Tokens that the prompts of the generated trace have at most, together.
     pub fn most_trace_tokens(&self) -> u64 {
-        u64::from(self.requests) * self.generator().longest_prompt()
+        u64::from(self.requests) * self.longest_prompt()
     }
 
-    /// The generator of the trace.
+    /// The same of one prompt.
+    fn longest_prompt(&self) -> u64 {
+        self.shape.longest_prompt(&self.generator())
+    }
+
+    /// The trace that it generates.
+    pub fn trace(&self) -> Trace {
+        self.shape.generate(&self.generator(), &self.arrivals)
+    }
+
+    /// Sets one of [`SHAPE_KEYS`].
+    pub fn set_shape(&mut self, key: &str, text: &str) -> Result<(), Problem> {
+        let problem = |problem| Problem { key: key.into(), problem };
+        match key {
+            "shape" => self.shape = Shape::parse(text).map_err(problem)?,
+            _ => {
+                self.arrivals = Arrivals::parse(text)
+                    .ok_or_else(|| problem(format!("found `{text}`; it is {}", Arrivals::WANTED)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a trace of any shape is made from: requests, rate, tenants, lengths.
     pub fn generator(&self) -> MultiTenant {
         MultiTenant {
             requests: self.requests as usize,
@@ -294,6 +328,10 @@ impl Config {
         }
     }
 }
+
+/// Keys of a configuration that are texts of their own kind and no parameters: what shape a generated trace has, and
+/// how its requests (or sessions) arrive.
+pub const SHAPE_KEYS: [&str; 2] = ["shape", "arrivals"];
 
 /// Days of arrivals that a generated trace may take: well within the clock's 213.
 const MAX_DAYS: f64 = 100.0;

@@ -12,7 +12,7 @@ mod query;
 mod replica;
 mod table;
 
-pub use config::{BackendKind, ClockKind, Config, MAX_TRACE_TOKENS, Preset};
+pub use config::{BackendKind, ClockKind, Config, MAX_TRACE_TOKENS, Preset, SHAPE_KEYS};
 pub use query::{from_pairs, from_query, from_settings, once, pairs, to_query};
 pub use replica::Blocks;
 pub use table::PARAMS;

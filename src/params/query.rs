@@ -1,18 +1,25 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, PARAMS, Preset, Problem, nearest, param, shortened};
+use super::{Config, PARAMS, Preset, Problem, SHAPE_KEYS, nearest, param, shortened};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
     let (default, start) = (Config::default(), Config::on(config.accelerator, config.model));
     let from = |key| if Config::FIRST.contains(&key) { &default } else { &start };
-    let pairs: Vec<String> = PARAMS
+    let mut pairs: Vec<String> = PARAMS
         .iter()
         .filter(|p| p.get(config) != p.get(from(p.key)))
         // Names, numbers, commas and hyphens: nothing that a query would have to escape.
         .map(|p| format!("{}={}", p.key, p.get(config)))
         .collect();
+    // Names and numbers with colons, commas and equals signs, of which a value may have any.
+    if config.shape != default.shape {
+        pairs.push(format!("shape={}", config.shape));
+    }
+    if config.arrivals != default.arrivals {
+        pairs.push(format!("arrivals={}", config.arrivals));
+    }
     pairs.join("&")
 }
 
@@ -58,6 +65,7 @@ pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config,
     taken.retain(|(key, value)| {
         let problem = match param(key) {
             Some(param) => param.set(&mut Config::default(), value).err(),
+            None if SHAPE_KEYS.contains(&key.as_str()) => Config::default().set_shape(key, value).err(),
             None => Some(unknown(key)),
         };
         let right = problem.is_none();
@@ -91,6 +99,8 @@ fn together<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> Config {
         if let Some(param) = param(key) {
             // It was right by itself; where it is not after others, it is left as it was.
             let _ = param.set(&mut config, value);
+        } else if SHAPE_KEYS.contains(&key.as_str()) {
+            let _ = config.set_shape(key, value);
         }
     }
     config
@@ -136,6 +146,10 @@ pub fn from_settings<'a>(
     // A stable sort: the rest stays in its order.
     settings.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in settings {
+        if SHAPE_KEYS.contains(&key) {
+            config.set_shape(key, value)?;
+            continue;
+        }
         param(key).ok_or_else(|| refuse(key, "no such parameter".into()))?.set(&mut config, value)?;
     }
     config.validate()?;
@@ -180,6 +194,15 @@ mod tests {
             "rate=12.5&hot_share=0.75&policy=least-requests,round-robin&max_imbalance=inf&seed=18446744073709551615"
         );
         assert_eq!(from_query(&format!("?{query}")), (config, vec![]));
+    }
+
+    #[test]
+    fn a_shape_reads_back_too() {
+        let (config, problems) = from_query("shape=chat:turns=3,think=1&arrivals=gamma:2.5&rate=2");
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(to_query(&config), "rate=2&shape=chat:turns=3,think=1&arrivals=gamma:2.5");
+        let (config, problems) = from_query("shape=chat:turn=3&arrivals=x");
+        assert_eq!((config, problems.len()), (Config::default(), 2));
     }
 
     #[test]

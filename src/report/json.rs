@@ -32,12 +32,15 @@ impl Serialize for Configuration {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", env!("CARGO_PKG_VERSION"))?;
         map.serialize_entry("trace", &self.trace.as_ref().map(|source| &source.file))?;
-        if let Some(Source { trace_block, spread, .. }) = self.trace {
+        if let Some(Source { trace_block, spread, read, .. }) = &self.trace {
             if let Some(block) = trace_block {
                 map.serialize_entry("trace_block", &block)?;
             }
-            if spread {
+            if *spread {
                 map.serialize_entry("spread", &true)?;
+            }
+            if let Some(read) = read {
+                map.serialize_entry("trace_read", read)?;
             }
         }
         let pool = self.config.kv_pool();
@@ -52,6 +55,12 @@ impl Serialize for Configuration {
             if has_part {
                 map.serialize_entry(param.key, &param.json(&self.config))?;
             }
+        }
+        if self.trace.is_none() && self.config.shape != Default::default() {
+            map.serialize_entry("shape", &self.config.shape.to_string())?;
+        }
+        if self.trace.is_none() && self.config.arrivals != Default::default() {
+            map.serialize_entry("arrivals", &self.config.arrivals.to_string())?;
         }
         if let Some(pool) = pool {
             map.serialize_entry("kv_pool", &pool)?;

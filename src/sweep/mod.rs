@@ -14,6 +14,7 @@ mod cells;
 mod equivalents;
 mod output;
 mod part;
+pub mod recommend;
 
 pub use axis::{Axis, MAX_VALUES};
 pub use cells::{Cell, Results, Stat};
@@ -77,14 +78,40 @@ pub struct TraceId {
     /// Whether its arrivals were spread out within their buckets.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub spread: bool,
+    /// What else was said of how it is read or what of it is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+}
+
+/// FNV-1a of bytes that come in parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Takes the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.0 = bytes.iter().fold(self.0, mix);
+    }
+
+    /// As sixteen hexadecimal digits.
+    pub fn text(self) -> String {
+        format!("{:016x}", self.0)
+    }
 }
 
 impl TraceId {
     /// Of a file's name and content.
     pub fn new(name: String, content: &[u8], trace_block: Option<u32>) -> TraceId {
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        let digest = format!("{:016x}", content.iter().fold(0xcbf2_9ce4_8422_2325, mix));
-        TraceId { name, digest, trace_block, spread: false }
+        let mut digest = Digest::default();
+        digest.add(content);
+        TraceId { name, digest: digest.text(), trace_block, spread: false, read: None }
     }
 }
 

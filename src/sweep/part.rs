@@ -1,16 +1,20 @@
 //! A part of a sweep as a file: what the sweep is, which part this is, and a line a run.
 //!
 //! The first line is JSON: the plan and the part's number. Then comes CSV with every figure written so
-//! that it reads back to the same bits. So parts made on different machines join to the bytes of one run.
+//! that it reads back to the same bits, and a last line with the digest of the others, so that a figure
+//! that was changed on the way is not taken for one. So parts made on different machines join to the bytes of one run.
 
 use core::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Done, Figures, Plan, Results};
+use super::{Digest, Done, Figures, Plan, Results};
 use crate::report::columns;
 
-const FORMAT: &str = "warmroute sweep part, 1";
+const FORMAT: &str = "warmroute sweep part, 2";
+
+/// What the last line begins with; then comes the digest of all lines before it.
+const END: &str = "end,";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -58,6 +62,8 @@ impl Part {
                 text.push('\n');
             }
         }
+        let end = digest(&text);
+        writeln!(text, "{END}{end}").expect("a text takes everything");
         text
     }
 
@@ -97,11 +103,30 @@ impl Part {
             }
             done.push(Done { job, runs });
         }
-        match lines.next() {
-            Some((at, line)) => Err(format!("line {at}: found `{line}` after the part's last job")),
-            None => Ok(Part { shard, of, plan, done }),
+        let Some((at, line)) = lines.next() else {
+            return Err("it ends before its digest; the file is incomplete".into());
+        };
+        let Some(said) = line.strip_prefix(END) else {
+            return Err(format!("line {at}: found `{line}` after the part's last job"));
+        };
+        if let Some((at, line)) = lines.next() {
+            return Err(format!("line {at}: found `{line}` after the part's end"));
         }
+        let before = text.len() - line.len() - 1;
+        let own = digest(text.get(..before).unwrap_or_default());
+        if said != own {
+            return Err(format!(
+                "line {at}: the digest of the lines before is {own}, and this says {said}: the file was changed"
+            ));
+        }
+        Ok(Part { shard, of, plan, done })
     }
+}
+
+fn digest(text: &str) -> String {
+    let mut digest = Digest::default();
+    digest.add(text.as_bytes());
+    digest.text()
 }
 
 fn figures(text: &str) -> Option<Figures> {
@@ -222,14 +247,25 @@ mod tests {
         assert!(message.contains("middle of a line"), "{message}");
         assert!(Part::read(&format!("{cut}\n")).expect_err("cut").contains("before job 2 under"), "{cut}");
         let message = Part::read(&(text.clone() + "9,round-robin,1\n")).expect_err("too long");
+        assert!(message.contains("after the part's end"), "{message}");
+        let longer = text.replace("\nend,", "\n9,round-robin,1\nend,");
+        let message = Part::read(&longer).expect_err("too long");
         assert!(message.contains("after the part's last job"), "{message}");
+        let figure = text.find(",0.").expect("a figure below one") + 3;
+        let other = if &text[figure..=figure] == "5" { "6" } else { "5" };
+        let mut changed = text.clone();
+        changed.replace_range(figure..=figure, other);
+        let message = Part::read(&changed).expect_err("one digit is another");
+        assert!(message.contains("the file was changed"), "{message}");
+        let whole = text.rsplit_once("end,").expect("it has an end").0;
+        assert!(Part::read(whole).expect_err("no end").contains("before its digest"));
         let message = Part::read(&text.replacen("\n0,round-robin,", "\n0,round-robin,x", 1)).expect_err("x");
         assert!(message.starts_with("line 3: found `0,round-robin,x"), "{message}");
         for bad in ["", "policy,rate\n", "{\"format\": 3}\n"] {
             assert!(Part::read(bad).expect_err(bad).contains("no part of a sweep"));
         }
-        let newer = text.replacen("part, 1", "part, 2", 1);
-        assert!(Part::read(&newer).expect_err("a later format").contains("part, 2"));
+        let newer = text.replacen("part, 2", "part, 3", 1);
+        assert!(Part::read(&newer).expect_err("a later format").contains("part, 3"));
         let none = text.replacen("\"shard\":1", "\"shard\":0", 1);
         assert!(Part::read(&none).expect_err("no such part").contains("count from 1"));
     }

@@ -1,6 +1,7 @@
 //! What arrives: requests with their arrival times, prompts and budgets.
 //!
-//! [`generate`] makes traces, one file per shape; [`import`] reads them, one file per format.
+//! [`generate`] makes traces, one file per shape; [`import`] reads them, one file per format, and [`export`] writes them.
+//! A [`Log`] is a trace with its sessions, to be cut, joined, thinned and stretched.
 
 use std::sync::Arc;
 
@@ -11,9 +12,11 @@ use crate::units::Time;
 pub mod export;
 pub mod generate;
 pub mod import;
+mod log;
 mod prompt;
 mod spread;
 
+pub use log::{Log, NO_SESSION};
 pub use prompt::{BlockIds, Content, Contents, Prompt};
 
 /// A token id. Prompts use 0 … 2³¹ − 1; the modelled backend's own outputs lie above.
@@ -35,7 +38,7 @@ pub struct RequestSpec {
 }
 
 /// A tenant as the trace names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TenantName {
     /// Named by a number, as generated traces do.

@@ -14,7 +14,14 @@ pub const TENANT_COLOURS: [&str; 7] =
 pub fn flags(config: &Config, but: &[&str]) -> String {
     let default = Config::default();
     let differs = PARAMS.iter().filter(|p| !but.contains(&p.key) && p.get(config) != p.get(&default));
-    differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect()
+    let mut flags: String = differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect();
+    if config.shape != default.shape {
+        flags += &format!(" --shape {}", config.shape);
+    }
+    if config.arrivals != default.arrivals {
+        flags += &format!(" --arrivals {}", config.arrivals);
+    }
+    flags
 }
 
 /// Which of the tenant colours a tenant has; there are more tenants than colours.

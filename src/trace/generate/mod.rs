@@ -3,11 +3,23 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+mod agents;
+mod arrivals;
+mod batch;
+mod chat;
+mod completion;
+mod frame;
 mod multi_tenant;
+mod noisy;
 mod queue;
+mod rag;
+mod shape;
 
+pub use arrivals::{Arrivals, Process};
+use multi_tenant::printable;
 pub use multi_tenant::{MultiTenant, system_prompt};
 pub use queue::{Length, Queue};
+pub use shape::{Knob, Shape, ShapeKind};
 
 /// Seeded draws with the same results everywhere: integers only, and `libm` for the logarithm.
 pub struct Draw(ChaCha8Rng);

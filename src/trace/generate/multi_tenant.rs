@@ -59,13 +59,13 @@ pub fn system_prompt(tenant: usize, seed: u64) -> Vec<u8> {
     printable(&mut draw, len)
 }
 
-fn printable(draw: &mut Draw, len: u64) -> Vec<u8> {
+pub(super) fn printable(draw: &mut Draw, len: u64) -> Vec<u8> {
     (0..len).map(|_| draw.between(b' '.into(), b'~'.into()) as u8).collect()
 }
 
 impl MultiTenant {
     /// Each tenant's share of the traffic, up to a factor.
-    fn weights(&self) -> Vec<f64> {
+    pub(super) fn weights(&self) -> Vec<f64> {
         let mut weights: Vec<f64> =
             (1..=self.tenants).map(|rank| libm::pow(rank as f64, -self.skew)).collect();
         if let Some(share) = self.hot_share {
