@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+mod autoscale;
 mod calibrate;
 mod cold_start;
 mod cost;
@@ -45,7 +46,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 7] = ["run", "sweep", "merge", "equivalents", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 8] =
+    ["run", "sweep", "merge", "equivalents", "autoscale", "cost", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -60,6 +62,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),
         "equivalents" => equivalents::main(rest),
+        "autoscale" => autoscale::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

@@ -36,6 +36,8 @@ pub enum Group {
     /// A new replica's weights on their way: a calculator beside the experiment, so not in
     /// [`Group::ALL`].
     ColdStart,
+    /// Replicas that come and go: a command of its own, so not in [`Group::ALL`].
+    Autoscale,
 }
 
 impl Group {
@@ -51,6 +53,7 @@ impl Group {
             Group::Objectives => "Objectives",
             Group::Run => "Run",
             Group::ColdStart => "Cold start",
+            Group::Autoscale => "Autoscaling",
         }
     }
 }

@@ -3,9 +3,11 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+mod load;
 mod multi_tenant;
 mod queue;
 
+pub use load::{Load, Shape};
 pub use multi_tenant::{MultiTenant, system_prompt};
 pub use queue::{Length, Queue};
 

@@ -65,7 +65,7 @@ fn printable(draw: &mut Draw, len: u64) -> Vec<u8> {
 
 impl MultiTenant {
     /// Each tenant's share of the traffic, up to a factor.
-    fn weights(&self) -> Vec<f64> {
+    pub(super) fn weights(&self) -> Vec<f64> {
         let mut weights: Vec<f64> =
             (1..=self.tenants).map(|rank| libm::pow(rank as f64, -self.skew)).collect();
         if let Some(share) = self.hot_share {
