@@ -14,10 +14,6 @@ use crate::sim::{Outcome, Recorder, Simulation, TooLong};
 use crate::trace::Trace;
 use crate::units::Time;
 
-/// The three that differ in nothing but what a change of n moves.
-pub const HASHES: [PolicyKind; 3] =
-    [PolicyKind::ModuloHash, PolicyKind::ConsistentHash, PolicyKind::RendezvousHash];
-
 /// The part of `prefixes` prefixes that belong to another replica with `to` replicas than with `from`.
 pub fn moved(policy: PolicyKind, prefixes: u32, from: u32, to: u32) -> f64 {
     let settings = PolicySettings { prefix_length: 2, ..PolicySettings::default() };

@@ -97,12 +97,12 @@ fn configured(options: &mut Options) -> Result<(Config, Settings), UsageError> {
     };
     let accelerated = given(options, "accelerator").is_none_or(|accelerator| accelerator != "none");
     let from_file = options.inputs.trace.is_some();
+    // One who names a model says how many devices it takes.
+    let named = given(options, "model").is_some();
     for (key, value) in START {
         let shapes = param(key).is_some_and(|p| p.group == Group::Trace);
         let of_device = matches!(key, "accelerator" | "model" | "tp");
-        // One who names a model says how many devices it takes.
-        let named = key == "tp" && given(options, "model").is_some();
-        if !(shapes && from_file) && (accelerated || !of_device) && !named {
+        if !(shapes && from_file) && (accelerated || !of_device) && !(key == "tp" && named) {
             options.inputs.default_to(key, value);
         }
     }
@@ -160,7 +160,7 @@ fn around(lab: &Lab, change: &str, as_json: bool) -> Result<String, UsageError> 
             ))
         })?;
     let mut policies = vec![PolicyKind::PrefixAffinity];
-    policies.extend(reuse::HASHES);
+    policies.extend(PolicyKind::HASHES);
     let middle = lab.horizon().seconds() / 2.0;
     let mut found = Vec::new();
     for policy in policies {

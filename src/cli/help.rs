@@ -214,11 +214,37 @@ Usage: warmroute cold-start [OPTIONS]
 Output:
   --json
         Print JSON: an object with the result and, as `table`, every model at every precision.
+  --whole
+        Print the whole of a cold start: from order to service with everything around the weights,
+        what shortens it, what it means for a fleet, and published loading times against the floor.
 
 Cold start:
 "
     .to_owned();
     text.extend(coldstart::PARAMS.iter().map(option));
+    text += "\nThe whole of a cold start (--whole), which has options of its own:\n";
+    for (flag, help) in super::whole_start::FLAGS {
+        text += &format!("  --{flag} VALUE\n");
+        for line in wrap(help, 88) {
+            text += &format!("        {line}\n");
+        }
+    }
+    let names = |names: Vec<&str>| names.join(" | ");
+    use crate::coldstart::{format::Format, phases::PRESETS, start::Route, techniques::Technique};
+    for (flag, names) in [
+        ("--format", names(Format::ALL.map(Format::name).to_vec())),
+        ("--route", names(Route::ALL.map(Route::name).to_vec())),
+        ("--with", names(Technique::ALL.map(Technique::name).to_vec())),
+    ] {
+        for line in wrap(&format!("{flag}: {names}"), 88) {
+            text += &format!("        {line}\n");
+        }
+    }
+    for preset in PRESETS {
+        for line in wrap(&format!("--phases {}: {} ({})", preset.name, preset.what, preset.source), 88) {
+            text += &format!("        {line}\n");
+        }
+    }
     text
 }
 

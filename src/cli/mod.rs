@@ -16,6 +16,7 @@ mod help;
 mod inputs;
 mod run;
 mod sweep;
+mod whole_start;
 
 /// Wrong input, in one line.
 #[derive(Debug)]

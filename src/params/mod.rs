@@ -240,8 +240,8 @@ impl<C: Clone> Param<C> {
             }
             Kind::Choice(choices) => choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
             Kind::Policies => {
-                let names: Vec<&str> = PolicyKind::ALL.iter().map(|p| p.name()).collect();
-                format!("{}, a comma list of them, or all", names.join(" | "))
+                let names: Vec<&str> = PolicyKind::every().map(|p| p.name()).collect();
+                format!("{}, a comma list of them, or all (the first five)", names.join(" | "))
             }
             Kind::Cost => "chapter-cpu | tinygpt-wasm | six whole numbers of picoseconds with commas: \
                            prefill base, per token, per attended pair, decode base, per token, per pair"
@@ -296,7 +296,7 @@ impl<C: Clone> Param<C> {
         for name in text.split(',').map(str::trim) {
             let Some(policy) = PolicyKind::from_name(name) else {
                 let mut problem = self.refuse(name);
-                if let Some(near) = nearest(name, PolicyKind::ALL.iter().map(|p| p.name())) {
+                if let Some(near) = nearest(name, PolicyKind::every().map(|p| p.name())) {
                     problem.problem += &format!("; did you mean `{near}`?");
                 }
                 return Err(problem);

@@ -78,7 +78,7 @@ mod tests {
     fn shares_are_nearly_even_and_only_those_of_one_that_goes_move() {
         let fleet = vec![ReplicaLoad::default(); 8];
         let mut policy = ConsistentHash::new(2);
-        let mut owners = |policy: &mut ConsistentHash, ids: &[u32]| -> Vec<u32> {
+        let owners = |policy: &mut ConsistentHash, ids: &[u32]| -> Vec<u32> {
             policy.candidates(ids);
             let pick = |p| ids[policy.select(&[p, 7], &fleet[..ids.len()]).replica as usize];
             (0..20_000).map(pick).collect()

@@ -164,17 +164,23 @@ pub enum PolicyKind {
 }
 
 impl PolicyKind {
-    /// Every policy.
-    pub const ALL: [PolicyKind; 8] = [
+    /// The policies of the page, which `all` stands for.
+    pub const ALL: [PolicyKind; 5] = [
         PolicyKind::RoundRobin,
         PolicyKind::LeastRequests,
         PolicyKind::LeastTokens,
         PolicyKind::PrefixAffinity,
         PolicyKind::LongestPrefix,
-        PolicyKind::ModuloHash,
-        PolicyKind::ConsistentHash,
-        PolicyKind::RendezvousHash,
     ];
+
+    /// Three ways to map prefixes to replicas, which differ in what moves when their number changes.
+    pub const HASHES: [PolicyKind; 3] =
+        [PolicyKind::ModuloHash, PolicyKind::ConsistentHash, PolicyKind::RendezvousHash];
+
+    /// Every policy that there is.
+    pub fn every() -> impl Iterator<Item = PolicyKind> + Clone {
+        PolicyKind::ALL.into_iter().chain(PolicyKind::HASHES)
+    }
 
     /// The three columns of the race, as in the chapter.
     pub const RACE: [PolicyKind; 3] =
@@ -214,7 +220,7 @@ impl PolicyKind {
 
     /// The policy of a name.
     pub fn from_name(name: &str) -> Option<PolicyKind> {
-        PolicyKind::ALL.into_iter().find(|k| k.name() == name)
+        PolicyKind::every().find(|k| k.name() == name)
     }
 
     /// A fresh policy of this kind.

@@ -108,7 +108,7 @@ mod tests {
             // The new ones never become ready: only the sum counts.
             let empty = sample(now, 2, ReplicaSample::default());
             keda.observe(&FleetSample { waiting, ..empty });
-            live = keda.decide(seconds(now), counts(2, live - 2), FREE).desired;
+            live = keda.decide(seconds(now), counts(live.min(2), live.saturating_sub(2)), FREE).desired;
             path.push(live);
         }
         path
@@ -116,9 +116,18 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // ÷ 5: 2.2 is within a tenth of 2 × 1; 2.4 is not; 31 → 7 at 3 + 4 a period; 12 more than may be added.
-        assert_eq!(path(&[10, 11, 12, 31, 150]), [2, 2, 3, 7, 14]);
-        assert_eq!(path(&[31, 31, 31, 31]), [6, 7, 7, 7], "replicas on their way do not compound");
+        // ÷ 5: 2; 2.4; 6.2; and 30, of which 7 more may be added at once.
+        assert_eq!(path(&[10, 12, 31, 150]), [2, 3, 7, 14]);
+        // 7 wanted, 6 allowed at once, and 6.2 is near enough to 6.
+        assert_eq!(path(&[31, 31, 31, 31]), [6, 6, 6, 6], "replicas on their way do not compound");
+    }
+
+    #[test]
+    fn near_enough_is_near_enough() {
+        let mut keda = Keda::new(KedaConfig::default());
+        keda.observe(&FleetSample { waiting: 21, ..sample(5, 4, ReplicaSample::default()) });
+        let decision = keda.decide(seconds(15), counts(4, 0), FREE);
+        assert_eq!((decision.desired, decision.reason), (4, ScaleReason::Tolerated), "21 ÷ (5 × 4) = 1.05");
     }
 
     #[test]

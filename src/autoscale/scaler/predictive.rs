@@ -107,7 +107,7 @@ mod tests {
     fn by_hand() {
         let config = PredictiveConfig { capacity: 10.0, headroom: 1.0, ..PredictiveConfig::default() };
         let mut scaler = Predictive::new(config);
-        let mut see = |scaler: &mut Predictive, second: u64, arrived: u32| {
+        let see = |scaler: &mut Predictive, second: u64, arrived: u32| {
             scaler.observe(&FleetSample { arrived, ..sample(second, 2, ReplicaSample::default()) });
         };
         // 10, 11, 12, … a second, by 1 every 5 s: 0.2 a second; at second 30 it is 15, a minute on 27.
