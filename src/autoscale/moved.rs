@@ -1,7 +1,7 @@
 //! Which signal moved first, and by how many seconds before the 95th percentile of TTFT broke its objective.
 //!
-//! A signal has moved at the first scrape at which it is beyond a level that somebody acts on; each rule names
-//! its source. Seconds are from scrape to scrape, so they are exact to one scrape interval.
+//! A signal has moved at the first scrape at which it is beyond a level that somebody acts on, having been below
+//! it before; a level with a source names it. Seconds are from scrape to scrape, so they are exact to one scrape interval.
 
 use serde::Serialize;
 
@@ -44,25 +44,25 @@ const RULES: [Rule; 10] = [
     },
     Rule {
         name: "queue depth",
-        level: "5 waiting a replica (production-stack's KEDA threshold)",
+        level: "5 waiting a replica, production-stack's KEDA threshold",
         beyond: |v| v.sample.waiting >= 5 * v.sample.serving.max(1),
     },
     Rule {
         name: "KV utilisation",
-        level: "0.80 (llm-d's saturation)",
+        level: "0.80, llm-d's saturation",
         beyond: |v| v.mean(|m| Some(m.kv), 0.80),
     },
     Rule { name: "preemptions", level: "the first", beyond: |v| v.sample.preemptions > 0 },
     Rule { name: "batch occupancy", level: "0.95", beyond: |v| v.mean(|m| Some(m.occupancy), 0.95) },
     Rule {
         name: "compute utilisation",
-        level: "0.80 (KServe's HPA target)",
+        level: "0.80, KServe's HPA target",
         beyond: |v| v.mean(|m| m.compute, 0.80),
     },
     Rule { name: "memory-bandwidth utilisation", level: "0.80", beyond: |v| v.mean(|m| m.memory, 0.80) },
     Rule {
         name: "GPU busy",
-        level: "0.95 (what nvidia-smi shows)",
+        level: "0.95; it is what nvidia-smi shows",
         beyond: |v| v.mean(|m| Some(m.busy), 0.95),
     },
     Rule {
@@ -109,10 +109,13 @@ pub fn first_moves(samples: &[FleetSample], objectives: &Objectives, capacity: f
     let mut signals: Vec<Moved> = RULES
         .iter()
         .map(|rule| {
-            let at = (0..samples.len()).find(|&at| {
+            let beyond = |&at: &usize| {
                 let before = at.checked_sub(1).map(|before| &samples[before]);
                 (rule.beyond)(&View { sample: &samples[at], before, objectives, capacity })
-            });
+            };
+            // What is beyond it from the beginning has not moved.
+            let below = (0..samples.len()).find(|at| !beyond(at)).unwrap_or(samples.len());
+            let at = (below..samples.len()).find(beyond);
             let at = at.map(|at| seconds(&samples[at]));
             let then = match rule.name {
                 "KV utilisation" => most(|m| Some(m.kv)),

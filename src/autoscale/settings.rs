@@ -66,7 +66,7 @@ impl Default for Settings {
             down_window: None,
             pending: Pending::Counted,
             shape: Shape::Step,
-            factor: 3.0,
+            factor: 4.0,
             shape_at: 300.0,
             rise: 60.0,
             hold: 600.0,

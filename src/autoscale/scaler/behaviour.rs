@@ -61,17 +61,20 @@ impl Settle {
     /// What comes of `wanted` where there are `live`, and what kept it from more.
     pub fn settle(&mut self, now: Time, live: u32, wanted: u32, bounds: Bounds) -> (u32, Option<Limit>) {
         let Behaviour { up_window, down_window, .. } = self.behaviour;
+        if self.wanted.is_empty() {
+            // What it finds counts as wanted (`recordInitialRecommendation`), or it would shrink at first sight.
+            self.wanted.push_back((now, live));
+        }
         self.wanted.push_back((now, wanted));
         let longest = up_window.max(down_window);
-        while self.wanted.front().is_some_and(|(at, _)| now.since(*at) > longest) {
+        while self.wanted.front().is_some_and(|(at, _)| now.since(*at) >= longest.max(Span::GRAIN)) {
             self.wanted.pop_front();
         }
         let within = |window: Span| {
-            self.wanted.iter().filter(move |(at, _)| now.since(*at) <= window).map(|(_, wanted)| *wanted)
+            self.wanted.iter().filter(move |(at, _)| now.since(*at) < window).map(|(_, wanted)| *wanted)
         };
-        // At least what was just wanted is within either.
-        let least = within(up_window).min().unwrap_or(wanted);
-        let most = within(down_window).max().unwrap_or(wanted);
+        let least = within(up_window).min().unwrap_or(wanted).min(wanted);
+        let most = within(down_window).max().unwrap_or(wanted).max(wanted);
         let steady = live.max(least).min(most);
         let limit = match wanted {
             w if w > live && steady < w => Some(Limit::UpWindow),
@@ -145,9 +148,16 @@ mod tests {
         let mut settle = Settle::new(Behaviour::default());
         assert_eq!(settle.settle(seconds(0), 8, 8, FREE), (8, None));
         assert_eq!(settle.settle(seconds(15), 8, 3, FREE), (8, Some(Limit::DownWindow)));
-        assert_eq!(settle.settle(seconds(300), 8, 2, FREE), (8, Some(Limit::DownWindow)));
-        assert_eq!(settle.settle(seconds(301), 8, 2, FREE), (3, Some(Limit::DownWindow)));
+        assert_eq!(settle.settle(seconds(299), 8, 2, FREE), (8, Some(Limit::DownWindow)));
+        assert_eq!(settle.settle(seconds(300), 8, 2, FREE), (3, Some(Limit::DownWindow)));
         assert_eq!(settle.settle(seconds(316), 3, 2, FREE), (2, None));
+    }
+
+    #[test]
+    fn what_it_finds_is_not_thrown_away_at_first_sight() {
+        let mut settle = Settle::new(Behaviour::default());
+        assert_eq!(settle.settle(seconds(15), 5, 1, FREE), (5, Some(Limit::DownWindow)));
+        assert_eq!(settle.settle(seconds(315), 5, 1, FREE), (1, None));
     }
 
     #[test]

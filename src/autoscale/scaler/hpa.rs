@@ -151,8 +151,8 @@ mod tests {
         let mut series = vec![1.2];
         series.extend([0.2; 22]);
         let path = path(Pending::Counted, &series, 1);
-        // 4 × 1.2 ÷ 0.8 = 6; then 6 × 0.2 ÷ 0.8 = 1.5 → 2 wanted, from second 30 on; the 6 is gone at 330, the 2 is not.
-        assert_eq!((path[0], path[20], path[21], path[22]), (6, 6, 2, 2));
+        // 4 × 1.2 ÷ 0.8 = 6; then 6 × 0.2 ÷ 0.8 = 1.5 → 2 wanted, from second 30 on; the 6 is 300 s old at 315.
+        assert_eq!((path[0], path[19], path[20], path[21]), (6, 6, 2, 2));
     }
 
     #[test]

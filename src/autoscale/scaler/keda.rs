@@ -135,7 +135,7 @@ mod tests {
         let mut series = vec![30];
         series.extend([0; 22]);
         let path = path(&series);
-        assert_eq!((path[0], path[20], path[21]), (6, 6, 1));
+        assert_eq!((path[0], path[19], path[20]), (6, 6, 1));
     }
 
     #[test]
