@@ -26,11 +26,13 @@
 //! - [`portrait`]: what a trace is like, before anything is run.
 //! - [`sweep`]: one or two parameters over their values × policies × seeds; replica-equivalents.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
+//! - [`autoscale`]: more replicas and fewer: signals, scalers, lives, and what a run was worth.
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
 //! - `cli` (native only): the command line.
 //! - [`worker`]: what the page and its workers say to each other; a run in slices.
 //! - [`ui`]: the page: its state, the replay of a run, and its components (on wasm32, and with the feature `prerender`).
 
+pub mod autoscale;
 pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;

@@ -23,6 +23,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
         match arg {
             Short('h') | Long("help") => options.help = true,
             Long("json") => options.json = true,
+            Long("whole") => {}
             Long(flag) => {
                 let Some(param) = PARAMS.iter().find(|p| p.flag() == flag) else {
                     let flags = PARAMS.iter().map(|p| p.key).chain(["json", "help"]);
@@ -43,6 +44,10 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
 
 /// Runs the command and returns what goes to standard output.
 pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
+    let asks = |what: &str| args.iter().any(|arg| arg == what);
+    if asks("--whole") && !asks("--help") && !asks("-h") {
+        return super::whole_start::main(args);
+    }
     let options = parse(args)?;
     Ok(match options {
         Options { help: true, .. } => help::cold_start(),

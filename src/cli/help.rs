@@ -1,5 +1,6 @@
 //! Help, made from the parameter table.
 
+use crate::autoscale;
 use crate::coldstart;
 use crate::params::{Group, PARAMS, Param};
 use crate::trace::generate::ShapeKind;
@@ -21,6 +22,7 @@ Commands:
   merge        join the parts of a sweep that was shared out
   recommend    which policy with which thresholds, by how much, and what would change it
   equivalents  how many round-robin replicas some prefix-affinity ones are worth
+  autoscale    one load under several scalers: how late, how bad, how dear
   cost         what a step costs on accelerators, and how near that is to what was measured
   calibrate    measure what a step costs on this machine
   cold-start   how long a new replica's weights take to arrive
@@ -217,6 +219,42 @@ The comparison and its output:
     text
 }
 
+/// `warmroute autoscale --help`.
+pub fn autoscale() -> String {
+    let mut text = "\
+Serves one load with replicas that come and go, under several scalers, and says what each was worth:
+requests outside the objectives while waiting for capacity, how late it came, what it cost, which
+signal moved first, and what removing replicas took with it.
+
+Usage: warmroute autoscale [OPTIONS]
+
+Output:
+  --decisions
+        Print every decision that changed the number of replicas, with its reason and its numbers;
+        with --json every decision.
+  --samples
+        Print every scrape of the signals.
+  --reuse FROM:TO
+        Print instead what going from FROM to TO replicas halfway does to prefix reuse under
+        prefix-affinity, modulo-hash, consistent-hash and rendezvous-hash.
+  --json
+        Print JSON: an array, one object a policy and scaler.
+
+Autoscaling:
+"
+    .to_owned();
+    text.extend(autoscale::PARAMS.iter().map(option));
+    text += "\nThe experiment starts from other defaults than those below:\n";
+    let start: Vec<String> = super::autoscale::START
+        .iter()
+        .map(|(key, value)| format!("--{} {value}", key.replace('_', "-")))
+        .collect();
+    for line in wrap(&(start.join(" ") + " --policy least-tokens"), 88) {
+        text += &format!("        {line}\n");
+    }
+    text + &inputs()
+}
+
 /// What makes a configuration: the trace, the preset and every parameter.
 fn inputs() -> String {
     let mut text = "
@@ -338,11 +376,37 @@ Usage: warmroute cold-start [OPTIONS]
 Output:
   --json
         Print JSON: an object with the result and, as `table`, every model at every precision.
+  --whole
+        Print the whole of a cold start: from order to service with everything around the weights,
+        what shortens it, what it means for a fleet, and published loading times against the floor.
 
 Cold start:
 "
     .to_owned();
     text.extend(coldstart::PARAMS.iter().map(option));
+    text += "\nThe whole of a cold start (--whole), which has options of its own:\n";
+    for (flag, help) in super::whole_start::FLAGS {
+        text += &format!("  --{flag} VALUE\n");
+        for line in wrap(help, 88) {
+            text += &format!("        {line}\n");
+        }
+    }
+    let names = |names: Vec<&str>| names.join(" | ");
+    use crate::coldstart::{format::Format, phases::PRESETS, start::Route, techniques::Technique};
+    for (flag, names) in [
+        ("--format", names(Format::ALL.map(Format::name).to_vec())),
+        ("--route", names(Route::ALL.map(Route::name).to_vec())),
+        ("--with", names(Technique::ALL.map(Technique::name).to_vec())),
+    ] {
+        for line in wrap(&format!("{flag}: {names}"), 88) {
+            text += &format!("        {line}\n");
+        }
+    }
+    for preset in PRESETS {
+        for line in wrap(&format!("--phases {}: {} ({})", preset.name, preset.what, preset.source), 88) {
+            text += &format!("        {line}\n");
+        }
+    }
     text
 }
 
@@ -404,5 +468,6 @@ mod tests {
     fn every_parameter_is_in_the_help_with_its_default() {
         has_every_parameter::<Config>(&run(), &PARAMS);
         has_every_parameter::<Settings>(&cold_start(), &coldstart::PARAMS);
+        has_every_parameter::<autoscale::Settings>(&super::autoscale(), &autoscale::PARAMS);
     }
 }

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+mod autoscale;
 mod calibrate;
 mod cold_start;
 mod cost;
@@ -20,6 +21,7 @@ mod run;
 mod sweep;
 mod trace;
 mod traces;
+mod whole_start;
 
 /// Wrong input, in one line.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "fork",
     "portrait",
@@ -59,6 +61,7 @@ const COMMANDS: [&str; 11] = [
     "merge",
     "recommend",
     "equivalents",
+    "autoscale",
     "cost",
     "calibrate",
     "cold-start",
@@ -81,6 +84,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "merge" => sweep::merge(rest),
         "recommend" => recommend::main(rest),
         "equivalents" => equivalents::main(rest),
+        "autoscale" => autoscale::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

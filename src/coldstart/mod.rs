@@ -1,17 +1,25 @@
-//! How long until a new replica is of use: so far, its weights on their way.
+//! How long until a new replica is of use.
 //!
-//! A cold start has stages (provisioning, image, process, weights, compilation, warm-up). The one
-//! that is here is [`WeightsTransfer`]: bytes of weights ÷ bandwidth, with nothing else happening,
-//! so a floor. [`LEFT_OUT`] says what lies on top of it. GB is 10⁹ bytes throughout.
+//! [`WeightsTransfer`] is bytes of weights ÷ bandwidth, with nothing else happening, so a floor; [`LEFT_OUT`] says
+//! what lies on top of it. The whole of a cold start is in [`start`]: a [route] of stages for the weights, stored in a
+//! [format], and what is [measured](phases) around them; [techniques] shorten it, [outage] says what it means for a
+//! fleet, and [measured] holds the floor against published loading times. GB is 10⁹ bytes throughout.
 
 use core::fmt;
 
 mod bandwidth;
 mod consequences;
+pub mod format;
+pub mod measured;
 mod model;
 mod numbers;
+pub mod outage;
+pub mod phases;
 mod precision;
+pub mod route;
+pub mod start;
 mod table;
+pub mod techniques;
 mod transfer;
 
 pub use bandwidth::{Bandwidth, Path};

@@ -185,6 +185,27 @@ impl Replica {
         !self.blocked && self.running.len() < self.limits.max_batch
     }
 
+    /// Every request inside with the tokens that are computed of it: those that run, oldest first, then
+    /// those that wait, the next to be admitted first, of which nothing is.
+    pub fn requests(&self) -> impl Iterator<Item = (RequestId, u32)> {
+        let running = self.running.iter().map(|place| {
+            let seq = &self.seqs[place.slot as usize];
+            (seq.id, if place.decodes() { place.len(self.ended) } else { seq.computed } as u32)
+        });
+        running.chain(self.waiting.iter().map(|&slot| (self.seqs[slot as usize].id, 0)))
+    }
+
+    /// Tokens that must be computed before those that wait have their first: whatever may be cached.
+    pub fn queued_tokens(&self) -> u64 {
+        self.waiting.iter().map(|&slot| self.seqs[slot as usize].len as u64).sum()
+    }
+
+    /// Blocks that those that wait will need to be admitted, whatever may be cached.
+    pub fn queued_blocks(&self) -> u64 {
+        let blocks = |&slot: &u32| self.pool.blocks_for(self.seqs[slot as usize].room()) as u64;
+        self.waiting.iter().map(blocks).sum()
+    }
+
     /// Full blocks of a prompt that it has published, from the beginning on.
     pub fn matched_blocks(&self, prompt: &Prompt) -> usize {
         let (mut parent, mut matched) = (None, 0);

@@ -36,6 +36,8 @@ pub enum Group {
     /// A new replica's weights on their way: a calculator beside the experiment, so not in
     /// [`Group::ALL`].
     ColdStart,
+    /// Replicas that come and go: a command of its own, so not in [`Group::ALL`].
+    Autoscale,
 }
 
 impl Group {
@@ -51,6 +53,7 @@ impl Group {
             Group::Objectives => "Objectives",
             Group::Run => "Run",
             Group::ColdStart => "Cold start",
+            Group::Autoscale => "Autoscaling",
         }
     }
 }
@@ -248,8 +251,8 @@ impl<C: Clone> Param<C> {
             }
             Kind::Choice(choices) => choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
             Kind::Policies => {
-                let names: Vec<&str> = PolicyKind::ALL.iter().map(|p| p.name()).collect();
-                format!("{}, a comma list of them, or all", names.join(" | "))
+                let names: Vec<&str> = PolicyKind::every().map(|p| p.name()).collect();
+                format!("{}, a comma list of them, or all (the first five)", names.join(" | "))
             }
             Kind::Cost => "chapter-cpu | tinygpt-wasm | six whole numbers of picoseconds with commas: \
                            prefill base, per token, per attended pair, decode base, per token, per pair"
@@ -307,7 +310,7 @@ impl<C: Clone> Param<C> {
         for name in text.split(',').map(str::trim) {
             let Some(policy) = PolicyKind::from_name(name) else {
                 let mut problem = self.refuse(name);
-                if let Some(near) = nearest(&shortened(name), PolicyKind::ALL.iter().map(|p| p.name())) {
+                if let Some(near) = nearest(&shortened(name), PolicyKind::every().map(|p| p.name())) {
                     problem.problem += &format!("; did you mean `{near}`?");
                 }
                 return Err(problem);

@@ -27,6 +27,12 @@ pub enum Mark {
     Diamond,
     /// A triangle that points down.
     Wedge,
+    /// A narrow upright bar.
+    Bar,
+    /// A flat lying bar.
+    Beam,
+    /// A hexagon.
+    Hexagon,
 }
 
 impl Role {
@@ -37,6 +43,9 @@ impl Role {
             Role::Policy(PolicyKind::LeastRequests) => &[8.0, 4.0],
             Role::Policy(PolicyKind::LeastTokens) => &[10.0, 4.0, 2.0, 4.0],
             Role::Policy(PolicyKind::LongestPrefix) => &[5.0, 2.0],
+            Role::Policy(PolicyKind::ModuloHash) => &[1.0, 4.0],
+            Role::Policy(PolicyKind::ConsistentHash) => &[12.0, 3.0, 3.0, 3.0, 3.0, 3.0],
+            Role::Policy(PolicyKind::RendezvousHash) => &[6.0, 2.0, 1.0, 2.0],
             Role::Policy(PolicyKind::PrefixAffinity) | Role::Neutral => &[],
         }
     }
@@ -49,6 +58,9 @@ impl Role {
             Role::Policy(PolicyKind::LeastTokens) => Some(Mark::Square),
             Role::Policy(PolicyKind::PrefixAffinity) => Some(Mark::Diamond),
             Role::Policy(PolicyKind::LongestPrefix) => Some(Mark::Wedge),
+            Role::Policy(PolicyKind::ModuloHash) => Some(Mark::Bar),
+            Role::Policy(PolicyKind::ConsistentHash) => Some(Mark::Beam),
+            Role::Policy(PolicyKind::RendezvousHash) => Some(Mark::Hexagon),
             Role::Neutral => None,
         }
     }
@@ -70,6 +82,9 @@ pub struct Theme {
     least_tokens: Rgb,
     prefix_affinity: Rgb,
     longest_prefix: Rgb,
+    modulo_hash: Rgb,
+    consistent_hash: Rgb,
+    rendezvous_hash: Rgb,
 }
 
 impl Theme {
@@ -85,6 +100,9 @@ impl Theme {
         least_tokens: (0x00, 0x72, 0xb2),
         prefix_affinity: (0x00, 0x8f, 0x68),
         longest_prefix: (0x80, 0x68, 0x00),
+        modulo_hash: (0x8a, 0x3b, 0x2e),
+        consistent_hash: (0x3f, 0x51, 0xa3),
+        rendezvous_hash: (0x4d, 0x6b, 0x1f),
     };
 
     /// On near-black: the same hues, their blue in its lighter variant.
@@ -98,6 +116,9 @@ impl Theme {
         least_tokens: (0x56, 0xb4, 0xe9),
         prefix_affinity: (0x1a, 0xb3, 0x88),
         longest_prefix: (0xf0, 0xe4, 0x42),
+        modulo_hash: (0xe0, 0x93, 0x86),
+        consistent_hash: (0x9f, 0xac, 0xe8),
+        rendezvous_hash: (0xa9, 0xc9, 0x6f),
     };
 
     /// Colours that only tell which is which: their place among this theme's, as blue.
@@ -123,6 +144,9 @@ impl Theme {
             Role::Policy(PolicyKind::LeastTokens) => self.least_tokens,
             Role::Policy(PolicyKind::PrefixAffinity) => self.prefix_affinity,
             Role::Policy(PolicyKind::LongestPrefix) => self.longest_prefix,
+            Role::Policy(PolicyKind::ModuloHash) => self.modulo_hash,
+            Role::Policy(PolicyKind::ConsistentHash) => self.consistent_hash,
+            Role::Policy(PolicyKind::RendezvousHash) => self.rendezvous_hash,
             Role::Neutral => self.foreground,
         }
     }
@@ -150,7 +174,7 @@ mod tests {
             assert!(contrast(theme.foreground, background) >= 7.0);
             assert!(contrast(theme.muted, background) >= 4.5);
             assert!(contrast(theme.grid, background) < 1.6);
-            for policy in PolicyKind::ALL {
+            for policy in PolicyKind::every() {
                 let ratio = contrast(theme.colour(Role::Policy(policy)), background);
                 assert!(ratio >= 3.0, "{}: {ratio:.2}", policy.name());
             }
@@ -173,8 +197,8 @@ mod tests {
 
     #[test]
     fn no_two_policies_look_alike_even_without_colour() {
-        for (i, &one) in PolicyKind::ALL.iter().enumerate() {
-            for &other in &PolicyKind::ALL[i + 1..] {
+        for (i, one) in PolicyKind::every().enumerate() {
+            for other in PolicyKind::every().skip(i + 1) {
                 let (one, other) = (Role::Policy(one), Role::Policy(other));
                 assert_ne!(one.dash(), other.dash());
                 assert_ne!(one.mark(), other.mark());

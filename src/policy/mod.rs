@@ -4,18 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::trace::Token;
 
+mod consistent_hash;
 mod explain;
 mod least_requests;
 mod least_tokens;
 mod longest_prefix;
+mod modulo_hash;
 mod prefix_affinity;
+mod rendezvous_hash;
 mod round_robin;
 
+pub use consistent_hash::ConsistentHash;
 pub use explain::{explain, grouped};
 pub use least_requests::LeastRequests;
 pub use least_tokens::LeastTokens;
 pub use longest_prefix::LongestPrefix;
+pub use modulo_hash::ModuloHash;
 pub use prefix_affinity::{PrefixAffinity, tuple_hash};
+pub use rendezvous_hash::RendezvousHash;
 pub use round_robin::RoundRobin;
 
 /// What a router can see of a replica when it decides.
@@ -125,6 +131,11 @@ pub trait Policy {
     /// is.
     fn retune(&mut self, _settings: &PolicySettings) {}
 
+    /// From now on it chooses among replicas with these ids, in this order, which is that of the loads it is
+    /// shown; no two replicas of a run ever have the same. Until it is told, ids are 0, 1, 2 … For a policy
+    /// by which a prompt belongs to a replica, whatever its place among the others.
+    fn candidates(&mut self, _ids: &[u32]) {}
+
     /// Chooses a replica for a prompt: its tokens or, where they are not known, the ids of its blocks.
     /// `replicas` is never empty.
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;
@@ -144,10 +155,16 @@ pub enum PolicyKind {
     PrefixAffinity,
     /// The replica that has most of the prompt cached, unless it is too busy.
     LongestPrefix,
+    /// Prefix hash mod n.
+    ModuloHash,
+    /// The prefix's owner on a ring.
+    ConsistentHash,
+    /// Who draws the highest number for the prefix.
+    RendezvousHash,
 }
 
 impl PolicyKind {
-    /// Every policy.
+    /// The policies of the page, which `all` stands for.
     pub const ALL: [PolicyKind; 5] = [
         PolicyKind::RoundRobin,
         PolicyKind::LeastRequests,
@@ -155,6 +172,15 @@ impl PolicyKind {
         PolicyKind::PrefixAffinity,
         PolicyKind::LongestPrefix,
     ];
+
+    /// Three ways to map prefixes to replicas, which differ in what moves when their number changes.
+    pub const HASHES: [PolicyKind; 3] =
+        [PolicyKind::ModuloHash, PolicyKind::ConsistentHash, PolicyKind::RendezvousHash];
+
+    /// Every policy that there is.
+    pub fn every() -> impl Iterator<Item = PolicyKind> + Clone {
+        PolicyKind::ALL.into_iter().chain(PolicyKind::HASHES)
+    }
 
     /// The three columns of the race, as in the chapter.
     pub const RACE: [PolicyKind; 3] =
@@ -168,6 +194,9 @@ impl PolicyKind {
             PolicyKind::LeastTokens => "least-tokens",
             PolicyKind::PrefixAffinity => "prefix-affinity",
             PolicyKind::LongestPrefix => "longest-prefix",
+            PolicyKind::ModuloHash => "modulo-hash",
+            PolicyKind::ConsistentHash => "consistent-hash",
+            PolicyKind::RendezvousHash => "rendezvous-hash",
         }
     }
 
@@ -181,12 +210,17 @@ impl PolicyKind {
                 "the prompt prefix's own replica, unless it is too far above the mean"
             }
             PolicyKind::LongestPrefix => "whoever has most of the prompt cached, ties to the lowest index",
+            PolicyKind::ModuloHash => "the prompt prefix's hash mod n, whatever the load",
+            PolicyKind::ConsistentHash => "the prompt prefix's owner on a ring, whatever the load",
+            PolicyKind::RendezvousHash => {
+                "who draws the highest number for the prompt prefix, whatever the load"
+            }
         }
     }
 
     /// The policy of a name.
     pub fn from_name(name: &str) -> Option<PolicyKind> {
-        PolicyKind::ALL.into_iter().find(|k| k.name() == name)
+        PolicyKind::every().find(|k| k.name() == name)
     }
 
     /// A fresh policy of this kind.
@@ -202,6 +236,9 @@ impl PolicyKind {
             PolicyKind::LongestPrefix => {
                 Box::new(LongestPrefix { max_imbalance: settings.longest_prefix_guard })
             }
+            PolicyKind::ModuloHash => Box::new(ModuloHash { prefix_length: settings.prefix_length }),
+            PolicyKind::ConsistentHash => Box::new(ConsistentHash::new(settings.prefix_length)),
+            PolicyKind::RendezvousHash => Box::new(RendezvousHash::new(settings.prefix_length)),
         }
     }
 }
@@ -275,4 +312,28 @@ fn guarded(preferred: u32, replicas: &[ReplicaLoad], max_imbalance: f64) -> Deci
         matched: Vec::new(),
         view: View::default(),
     }
+}
+
+/// Sends to the replica that a prefix belongs to, whatever its load.
+fn belongs(replica: u32) -> Decision {
+    Decision {
+        replica,
+        reason: Reason::Preferred,
+        loads: Vec::new(),
+        mean: None,
+        preferred: Some(replica),
+        guard_limit: None,
+        tied: 0,
+        matched: Vec::new(),
+        view: View::default(),
+    }
+}
+
+/// Mixes the bits of a number: every bit of it changes about half of the result's. Source of the constants:
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), its finaliser after one step.
+pub fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
 }

@@ -9,7 +9,7 @@ use crate::units::Span;
 
 /// Gaps of `first`, `first + slope`, … picoseconds, `each` times each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(crate) struct Run {
     pub first: u64,
     pub slope: u64,
     pub steps: u32,

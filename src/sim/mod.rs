@@ -13,8 +13,9 @@ mod summary;
 
 pub use clock::{Clock, Measured, Modelled};
 pub use express::{run_express, run_express_observed};
+pub(crate) use gaps::Run;
 pub use log::{Arrival, BlockChange, BlockState, Event, Observer, What};
-pub use recorder::{Outcome, Record, Recorder};
+pub use recorder::{NOWHERE, Outcome, Record, Recorder};
 pub use summary::{Objectives, Quantiles, RejectedRequest, Summary, TenantSummary, quantile};
 
 use log::BlockWatch;
@@ -153,7 +154,7 @@ impl<'t, E: Engine> Simulation<'t, E> {
 }
 
 /// A request of the trace as a report names it.
-fn arrival(id: RequestId, spec: &RequestSpec) -> Arrival {
+pub(crate) fn arrival(id: RequestId, spec: &RequestSpec) -> Arrival {
     Arrival {
         request: id,
         tenant: spec.tenant,
@@ -163,7 +164,7 @@ fn arrival(id: RequestId, spec: &RequestSpec) -> Arrival {
 }
 
 /// The same as an engine takes it.
-fn request(id: RequestId, spec: &RequestSpec, sampling: &Sampling) -> Request {
+pub(crate) fn request(id: RequestId, spec: &RequestSpec, sampling: &Sampling) -> Request {
     Request {
         id,
         tenant: spec.tenant,

@@ -54,6 +54,26 @@ pub enum Outcome {
     },
 }
 
+/// In the place of a replica: the request has been sent to none yet.
+pub const NOWHERE: u32 = u32::MAX;
+
+impl Outcome {
+    /// Of one that has just been sent to a replica.
+    fn sent(replica: u32) -> Outcome {
+        Outcome::Served {
+            replica,
+            admitted: None,
+            cached: 0,
+            first_token: None,
+            latest_token: None,
+            finished: None,
+            generated: 0,
+            preemptions: 0,
+            recomputed: 0,
+        }
+    }
+}
+
 impl Record {
     /// From the scheduled arrival to the first token.
     pub fn ttft(&self) -> Option<Span> {
@@ -168,30 +188,44 @@ impl Recorder {
     }
 
     /// A request arrived and was sent to a replica.
-    pub(super) fn routed(&mut self, at: u64, arrival: &Arrival, replica: u32) {
+    pub(crate) fn routed(&mut self, at: u64, arrival: &Arrival, replica: u32) {
         self.assignments[replica as usize] += 1;
         self.assigned_tokens[replica as usize] += u64::from(arrival.prompt) + arrival.max_tokens;
-        let outcome = Outcome::Served {
-            replica,
-            admitted: None,
-            cached: 0,
-            first_token: None,
-            latest_token: None,
-            finished: None,
-            generated: 0,
-            preemptions: 0,
-            recomputed: 0,
-        };
-        self.arrive(at, arrival, outcome);
+        self.arrive(at, arrival, Outcome::sent(replica));
+    }
+
+    /// A request arrived while no replica was ready: it waits where it is routed, of no replica yet.
+    pub(crate) fn held(&mut self, at: u64, arrival: &Arrival) {
+        self.arrive(at, arrival, Outcome::sent(NOWHERE));
+    }
+
+    /// A request is sent (again, or at last) to a replica, where it begins anew.
+    pub(crate) fn resent(&mut self, request: RequestId, replica: u32) {
+        let Record { prompt, max_tokens, .. } = self.records[request as usize];
+        self.grow(replica as usize + 1);
+        self.assignments[replica as usize] += 1;
+        self.assigned_tokens[replica as usize] += u64::from(prompt) + max_tokens;
+        if let Outcome::Served { replica: own, first_token, latest_token, generated, .. } =
+            self.outcome(request)
+        {
+            (*own, *first_token, *latest_token, *generated) = (replica, None, None, 0);
+        }
+    }
+
+    /// Tokens of a request that were computed and went with the replica that computed them.
+    pub(crate) fn lost(&mut self, request: RequestId, tokens: u32) {
+        if let Outcome::Served { recomputed, .. } = self.outcome(request) {
+            *recomputed += tokens;
+        }
     }
 
     /// A request arrived that can never be served.
-    pub(super) fn rejected(&mut self, at: u64, arrival: &Arrival, rejection: Rejection) {
+    pub(crate) fn rejected(&mut self, at: u64, arrival: &Arrival, rejection: Rejection) {
         self.arrive(at, arrival, Outcome::Rejected(rejection));
     }
 
     /// A replica began a step.
-    pub(super) fn started(&mut self, at: u64, start: &StepStart) {
+    pub(crate) fn started(&mut self, at: u64, start: &StepStart) {
         self.evictions += u64::from(start.evicted);
         // Nobody is preempted while a block is left, so that pool was full a moment before.
         let held = if start.preempted.is_empty() { start.held } else { self.pool };
@@ -204,7 +238,8 @@ impl Recorder {
         }
         for one in &start.admitted {
             if let Outcome::Served { admitted, cached, recomputed, .. } = self.outcome(one.request) {
-                if one.first {
+                // One that was sent elsewhere is new there, but reuse counts once.
+                if one.first && admitted.is_none() {
                     *admitted = Some(at);
                     *cached = one.cached;
                 }
@@ -220,7 +255,7 @@ impl Recorder {
 
     /// The latest of so many tokens of a request came out; the time since the one before the latest is
     /// returned where there was one before these.
-    pub(super) fn emitted(&mut self, at: u64, request: RequestId, tokens: u32) -> Option<Span> {
+    pub(crate) fn emitted(&mut self, at: u64, request: RequestId, tokens: u32) -> Option<Span> {
         let Outcome::Served { first_token, latest_token, generated, .. } = self.outcome(request) else {
             return None;
         };
@@ -238,7 +273,7 @@ impl Recorder {
     }
 
     /// All of a request's tokens are out, and their gaps were counted: the latest came now.
-    pub(super) fn completed(&mut self, at: u64, request: RequestId) {
+    pub(crate) fn completed(&mut self, at: u64, request: RequestId) {
         let all = self.records[request as usize].max_tokens as u32;
         if let Outcome::Served { latest_token, generated, .. } = self.outcome(request) {
             (*latest_token, *generated) = (Some(at), all);
@@ -247,19 +282,19 @@ impl Recorder {
     }
 
     /// A request has had its latest token now; its gaps were counted.
-    pub(super) fn rested(&mut self, at: u64, request: RequestId) {
+    pub(crate) fn rested(&mut self, at: u64, request: RequestId) {
         if let Outcome::Served { latest_token, .. } = self.outcome(request) {
             *latest_token = Some(at);
         }
     }
 
     /// A gap between two tokens.
-    pub(super) fn gap(&mut self, gap: Span) {
+    pub(crate) fn gap(&mut self, gap: Span) {
         self.gaps.push(gap);
     }
 
     /// The gaps of a whole stretch of steps.
-    pub(super) fn gaps(&mut self, run: Run) {
+    pub(crate) fn gaps(&mut self, run: Run) {
         self.gaps.push_run(run);
     }
 

@@ -35,11 +35,13 @@ use crate::engine::{Piece, Work};
 use crate::units::{PICOS_PER_SECOND, Span};
 
 mod accelerator;
+mod achieved;
 pub mod fit;
 mod memory;
 mod shape;
 
 pub use accelerator::{AMPERE, Accelerator, Datasheet, Efficiency, HOPPER};
+pub use achieved::{Achieved, Counter};
 pub use memory::{Deployment, KvPool, MOST_BLOCKS, Misfit, Running, UTILISATION};
 pub use shape::{
     BYTES, LLAMA_2_7B, LLAMA_2_70B, LLAMA_3_8B, LLAMA_3_70B, Mlp, QWEN3_30B_A3B, QWEN3_32B, ServedModel,

@@ -9,6 +9,7 @@ mod batch;
 mod chat;
 mod completion;
 mod frame;
+mod load;
 mod multi_tenant;
 mod noisy;
 mod queue;
@@ -16,6 +17,7 @@ mod rag;
 mod shape;
 
 pub use arrivals::{Arrivals, Process};
+pub use load::{Load, Shape as LoadShape};
 use multi_tenant::printable;
 pub use multi_tenant::{MultiTenant, system_prompt};
 pub use queue::{Length, Queue};
