@@ -96,7 +96,7 @@ fn configured(options: &mut Options) -> Result<(Config, Settings), UsageError> {
         options.inputs.values().iter().find(|(own, _)| own == key).map(|(_, value)| value.clone())
     };
     let accelerated = given(options, "accelerator").is_none_or(|accelerator| accelerator != "none");
-    let from_file = options.inputs.trace.is_some();
+    let from_file = options.inputs.traces.is_given();
     // One who names a model says how many devices it takes.
     let named = given(options, "model").is_some();
     for (key, value) in START {
@@ -135,7 +135,9 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         return Ok(help::autoscale());
     }
     let (config, settings) = configured(&mut options)?;
-    let trace = options.inputs.read_trace(&config)?.map(|(trace, _)| Arc::new(trace));
+    let read = options.inputs.read_trace(&config)?;
+    let file = read.as_ref().map(|read| read.source.file.clone());
+    let trace = read.map(|read| Arc::new(read.log.trace));
     let lab = Lab::new(config, settings, trace);
     if let Some(change) = &options.reuse {
         return around(&lab, change, options.json);
@@ -147,7 +149,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             runs.push((Report::new(&lab, scaler, policy, &run), run));
         }
     }
-    Ok(if options.json { json(&options, &lab, &runs) } else { table(&options, &lab, &runs) })
+    Ok(if options.json { json(&options, file.as_deref(), &lab, &runs) } else { table(&options, &lab, &runs) })
 }
 
 /// `--reuse FROM:TO`: what a change of n does to reuse.
@@ -201,12 +203,12 @@ fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("plain data") + "\n"
 }
 
-fn json(options: &Options, lab: &Lab, runs: &[(Report, Run)]) -> String {
+fn json(options: &Options, file: Option<&str>, lab: &Lab, runs: &[(Report, Run)]) -> String {
     let mut configuration = serde_json::Map::new();
     configuration.insert("version".into(), env!("CARGO_PKG_VERSION").into());
-    configuration.insert("trace".into(), options.inputs.source().map(|source| source.file).into());
+    configuration.insert("trace".into(), file.into());
     for own in
-        crate::params::PARAMS.iter().filter(|p| p.group != Group::Trace || options.inputs.trace.is_none())
+        crate::params::PARAMS.iter().filter(|p| p.group != Group::Trace || !options.inputs.traces.is_given())
     {
         if !matches!(own.key, "policy" | "requests") {
             configuration.insert(own.key.into(), own.json(&lab.config));

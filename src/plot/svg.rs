@@ -19,7 +19,7 @@ pub const UNITS: u32 = 4;
 const INDEX: Theme = Theme::numbered();
 
 /// What the colours of [`INDEX`] are called, and the last what is none of them.
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 12] = [
     "ink",
     "muted",
     "grid",
@@ -28,6 +28,9 @@ const CLASSES: [&str; 9] = [
     "least-tokens",
     "prefix-affinity",
     "longest-prefix",
+    "modulo-hash",
+    "consistent-hash",
+    "rendezvous-hash",
     "ink",
 ];
 

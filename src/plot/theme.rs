@@ -133,6 +133,9 @@ impl Theme {
             least_tokens: (0, 0, 5),
             prefix_affinity: (0, 0, 6),
             longest_prefix: (0, 0, 7),
+            modulo_hash: (0, 0, 8),
+            consistent_hash: (0, 0, 9),
+            rendezvous_hash: (0, 0, 10),
         }
     }
 
