@@ -12,6 +12,7 @@ mod calibrate;
 mod cold_start;
 mod cost;
 mod equivalents;
+mod fork;
 mod help;
 mod inputs;
 mod run;
@@ -47,8 +48,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 8] =
-    ["run", "sweep", "merge", "equivalents", "autoscale", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 9] =
+    ["run", "fork", "sweep", "merge", "equivalents", "autoscale", "cost", "calibrate", "cold-start"];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -59,6 +60,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "fork" => fork::main(rest),
         "cost" => cost::main(rest),
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),
