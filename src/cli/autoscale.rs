@@ -102,7 +102,8 @@ fn configured(options: &mut Options) -> Result<(Config, Settings), UsageError> {
     for (key, value) in START {
         let shapes = param(key).is_some_and(|p| p.group == Group::Trace);
         let of_device = matches!(key, "accelerator" | "model" | "tp");
-        if !(shapes && from_file) && (accelerated || !of_device) && !(key == "tp" && named) {
+        let elsewhere = (shapes && from_file) || (of_device && !accelerated) || (named && key == "tp");
+        if !elsewhere {
             options.inputs.default_to(key, value);
         }
     }
