@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::UsageError;
 use crate::experiment::{Experiment, Source};
-use crate::params::{BackendKind, Config, Group, PARAMS, Problem, from_settings, nearest, param};
+use crate::params::{
+    BackendKind, Config, Group, Param, Problem, all_params, from_settings, nearest, param, unknown,
+};
 use crate::sweep::TraceId;
 use crate::trace::Trace;
 use crate::trace::import::{read_json_lines, read_mooncake};
@@ -61,9 +63,11 @@ impl Inputs {
             return Ok(());
         }
         let known = own.iter().chain(&Inputs::FLAGS).map(|flag| (*flag).to_owned());
-        let flags: Vec<String> = PARAMS.iter().map(|p| p.flag()).chain(known).collect();
-        let near = nearest(flag, flags.iter().map(String::as_str))
-            .map_or_else(String::new, |near| format!("; did you mean --{near}?"));
+        let flags: Vec<String> = all_params().map(Param::flag).chain(known).collect();
+        let near = match nearest(flag, flags.iter().map(String::as_str)) {
+            Some(near) => format!("; did you mean --{near}?"),
+            None => unknown(flag),
+        };
         Err(UsageError(format!("--{flag} is no option of {command}{near}")))
     }
 

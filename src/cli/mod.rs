@@ -9,11 +9,15 @@ use std::process::ExitCode;
 
 mod calibrate;
 mod cold_start;
+mod compare;
 mod cost;
 mod equivalents;
+mod export_config;
 mod help;
 mod inputs;
+mod policies;
 mod run;
+mod scenario;
 mod sweep;
 
 /// Wrong input, in one line.
@@ -45,7 +49,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 7] = ["run", "sweep", "merge", "equivalents", "cost", "calibrate", "cold-start"];
+const COMMANDS: [&str; 11] = [
+    "run",
+    "compare",
+    "scenario",
+    "sweep",
+    "merge",
+    "equivalents",
+    "policies",
+    "export-config",
+    "cost",
+    "calibrate",
+    "cold-start",
+];
 
 fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
     let mut args = args.into_iter();
@@ -60,6 +76,10 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),
         "equivalents" => equivalents::main(rest),
+        "compare" => compare::main(rest),
+        "scenario" => scenario::main(rest),
+        "export-config" => export_config::main(rest),
+        "policies" => policies::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

@@ -1,16 +1,15 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, PARAMS, Preset, Problem, nearest, param};
+use super::{Config, Preset, Problem, all_params, param, unknown};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
     let (default, start) = (Config::default(), Config::on(config.accelerator, config.model));
     let from = |key| if Config::FIRST.contains(&key) { &default } else { &start };
-    let pairs: Vec<String> = PARAMS
-        .iter()
+    let pairs: Vec<String> = all_params()
         .filter(|p| p.get(config) != p.get(from(p.key)))
-        // Names, numbers, commas and hyphens: nothing that a query would have to escape.
+        // Names, numbers, commas, dots and hyphens: nothing that a query would have to escape.
         .map(|p| format!("{}={}", p.key, p.get(config)))
         .collect();
     pairs.join("&")
@@ -42,10 +41,7 @@ pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config,
         match param(&key) {
             Some(param) => problems.extend(param.set(&mut config, &value).err()),
             None => {
-                let mut problem = "no such parameter".to_owned();
-                if let Some(near) = nearest(&key, PARAMS.iter().map(|p| p.key)) {
-                    problem += &format!("; did you mean `{near}`?");
-                }
+                let problem = format!("no such parameter{}", unknown(&key));
                 problems.push(Problem { key, problem });
             }
         }
@@ -72,7 +68,8 @@ pub fn from_settings<'a>(
     // A stable sort: the rest stays in its order.
     settings.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in settings {
-        param(key).ok_or_else(|| refuse(key, "no such parameter".into()))?.set(&mut config, value)?;
+        let nothing = || refuse(key, format!("no such parameter{}", unknown(key)));
+        param(key).ok_or_else(nothing)?.set(&mut config, value)?;
     }
     config.validate()?;
     Ok(config)

@@ -38,6 +38,7 @@ impl Role {
             Role::Policy(PolicyKind::LeastTokens) => &[10.0, 4.0, 2.0, 4.0],
             Role::Policy(PolicyKind::LongestPrefix) => &[5.0, 2.0],
             Role::Policy(PolicyKind::PrefixAffinity) | Role::Neutral => &[],
+            Role::Policy(other) => Role::Policy(like(other)).dash(),
         }
     }
 
@@ -49,9 +50,16 @@ impl Role {
             Role::Policy(PolicyKind::LeastTokens) => Some(Mark::Square),
             Role::Policy(PolicyKind::PrefixAffinity) => Some(Mark::Diamond),
             Role::Policy(PolicyKind::LongestPrefix) => Some(Mark::Wedge),
+            Role::Policy(other) => Role::Policy(like(other)).mark(),
             Role::Neutral => None,
         }
     }
+}
+
+/// The one of the page's own policies whose look another borrows: a chart of many has them by turns.
+fn like(other: PolicyKind) -> PolicyKind {
+    let place = PolicyKind::PRODUCTION.iter().position(|&own| own == other).unwrap_or(0);
+    PolicyKind::ALL[place % PolicyKind::ALL.len()]
 }
 
 /// The colours of a chart.
@@ -108,6 +116,7 @@ impl Theme {
             Role::Policy(PolicyKind::LeastTokens) => self.least_tokens,
             Role::Policy(PolicyKind::PrefixAffinity) => self.prefix_affinity,
             Role::Policy(PolicyKind::LongestPrefix) => self.longest_prefix,
+            Role::Policy(other) => self.colour(Role::Policy(like(other))),
             Role::Neutral => self.foreground,
         }
     }
