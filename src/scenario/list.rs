@@ -111,12 +111,12 @@ pub static SCENARIOS: [Scenario; 14] = [
         link: "https://github.com/sgl-project/sglang/pull/32195",
         workload: Workload::Runaway { pile: 80, chats: 24, turns: 12, turn: 128 },
         settings: &[],
-        figure: Figure::Reuse,
+        figure: Figure::Followed,
         fault: Variant {
             policy: PolicyKind::SglangCacheAware,
             settings: &[],
             what: "one gate for the fleet",
-            expect: (0.0, 0.8),
+            expect: (0.0, 0.7),
         },
         fix: Some(Variant {
             policy: PolicyKind::SmgCacheAware,

@@ -66,7 +66,7 @@ fn a_decision_is_read_as_it_was_made() {
     check(&mut state, Some(Decision { view, ..decision() }));
     check(&mut state, Some(Decision { view, ..decision() }));
     let (at, last) = state.routed.expect("some were sent");
-    assert_eq!((at, state.arrived, last.arrival().map(|a| a.request)), (9, 10, Some(9)));
+    assert_eq!((at, state.arrived, last.arrival().map(|a| a.request)), (20, 21, Some(20)));
 }
 
 #[test]
