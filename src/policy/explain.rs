@@ -42,18 +42,20 @@ fn reason(policy: PolicyKind, decision: &Decision) -> String {
     }
 }
 
-/// Whether the rule breaks its ties by a draw.
-fn draws(policy: PolicyKind) -> bool {
+/// Whether the rule broke its tie by a draw.
+fn draws(policy: PolicyKind, reason: Reason) -> bool {
     use PolicyKind::*;
-    matches!(
-        policy,
-        SmgCacheAware | SmgLeastLoad | StackPrefixAware | AibrixPrefixCache | LlmD | Dynamo | PowerOfTwo
-    )
+    match policy {
+        // Who has the match is drawn; who has the fewest requests is the first.
+        SmgCacheAware | StackPrefixAware => reason == Reason::LongestMatch,
+        SmgLeastLoad | AibrixPrefixCache | LlmD | Dynamo => true,
+        _ => false,
+    }
 }
 
 /// What became of a tie, if there was one.
 fn tie(policy: PolicyKind, decision: &Decision) -> String {
-    match (decision.tied, draws(policy)) {
+    match (decision.tied, draws(policy, decision.reason)) {
         (0 | 1, _) => String::new(),
         (n, true) => format!(", drawn from {n} that were equal"),
         (n, false) => format!(", the first of {n} that were equal"),
@@ -146,7 +148,7 @@ fn next_on_ring(decision: &Decision) -> String {
 fn sent_before(policy: PolicyKind, decision: &Decision) -> String {
     let to = decision.replica;
     let among = match &decision.candidates[..] {
-        [] => String::new(),
+        [] | [_] => String::new(),
         of => format!(", of {}", names(of)),
     };
     let loads = match decision.loads.is_empty() {
@@ -474,6 +476,33 @@ mod tests {
         assert_eq!(
             said(&[(1, 1900), (0, 100), (0, 400)], 2.0),
             "The guard fired: the longest match is replica 0's (1 block), but its load is 1,900 tokens > 2 × the mean 800 = 1,600. It went to the least loaded, replica 1 (100 tokens)."
+        );
+    }
+
+    #[test]
+    fn the_routers_people_run_say_their_terms_and_gates() {
+        use crate::policy::tools::in_flight;
+        let mut policy = PolicyKind::SmgCacheAware.build(&PolicySettings::default());
+        let prompt: Vec<u32> = (0..64).collect();
+        let mut said =
+            |loads: &[u32]| explain(PolicyKind::SmgCacheAware, &policy.select(&prompt, &in_flight(loads)));
+        assert_eq!(
+            said(&[0, 0]),
+            "Nobody was sent enough of the prompt before. It went to replica 0, the one with the fewest requests, the first of 2 that were equal (requests: 0 / 0). Nothing of the prompt is expected to be cached there."
+        );
+        assert_eq!(
+            said(&[9, 0]),
+            "Replica 0 was sent the longest part of the prompt before. Requests: 9 / 0. The gate is at 68.500. 64 tokens of the prompt are expected to be cached there."
+        );
+        assert_eq!(
+            said(&[140, 0]),
+            "The gate closed: the prompt would belong to replica 0, which is too busy (limit 134). It went to replica 1, the fewest requests: 140 / 0. Nothing of the prompt is expected to be cached there."
+        );
+        let mut dynamo = PolicyKind::Dynamo.build(&PolicySettings::default());
+        let warm = ReplicaLoad { matched_blocks: 3, ..ReplicaLoad::default() };
+        assert_eq!(
+            explain(PolicyKind::Dynamo, &dynamo.select(&prompt, &[ReplicaLoad::default(), warm])),
+            "Replica 1 had the lowest cost: 8 / 5 blocks. 48 tokens of the prompt are expected to be cached there."
         );
     }
 

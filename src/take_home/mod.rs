@@ -131,6 +131,7 @@ mod tests {
             for (param, _) in crate::params::knobs_of(policy) {
                 let value = param.get(&config);
                 let name = param.key.split_once('.').map_or(param.key, |(_, name)| name);
+                let text = text.to_lowercase();
                 let told =
                     text.contains(&value) || text.contains(name) || text.contains(&name.replace('_', "-"));
                 assert!(told, "{}: nothing of {}\n{text}", policy.name(), param.key);
