@@ -8,5 +8,6 @@ step "format" cargo fmt --check
 step "clippy, native" cargo clippy --quiet --locked --all-targets -- -D warnings
 step "clippy, wasm32" \
   cargo clippy --quiet --locked --target wasm32-unknown-unknown --lib --bin app --bin worker --example bench "${WEB_TESTS[@]}" -- -D warnings
+step "clippy, prerender" cargo clippy --quiet --locked --lib --bin prerender --features prerender -- -D warnings
 RUSTDOCFLAGS="-D warnings" step "documentation" cargo doc --quiet --locked --no-deps --lib --document-private-items
 step "native tests" cargo test --locked --no-fail-fast

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: what check.sh checks, the browser tests, and the built page in headless Chromium.
+# All tests: what check.sh checks, the browser tests, the built page in headless Chromium, and its gates (gates.sh).
 # Installs what is missing. Ends with one line that sums all results, as cargo test would print it.
 set -euo pipefail
 for lib in common rust tools; do source "$(dirname "${BASH_SOURCE[0]}")/lib/$lib.sh"; done
@@ -48,6 +48,7 @@ run "tests in the browser" env WASM_BINDGEN_TEST_WEBDRIVER_JSON="$(webdriver_jso
   wasm-pack test --headless --chrome --chromedriver "$CHROMEDRIVER" --mode no-install -- --locked "${WEB_TESTS[@]}"
 run "$BUILD" trunk build --release --locked
 run "the built page in the browser" node --test --test-reporter=tap tests/browser/*.test.mjs
+run "gates" scripts/gates.sh
 
 for step in "${broken[@]+"${broken[@]}"}"; do say "broken: $step"; done
 verdict=ok

@@ -31,7 +31,7 @@
 //! - [`plot`]: charts over time, drawn onto whatever can draw lines and texts.
 //! - `cli` (native only): the command line.
 //! - [`worker`]: what the page and its workers say to each other; a run in slices.
-//! - [`ui`]: the page: its state, the replay of a run, and (wasm32 only) its components.
+//! - [`ui`]: the page: its state, the replay of a run, and its components (on wasm32, and with the feature `prerender`).
 
 pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]

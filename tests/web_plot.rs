@@ -7,11 +7,12 @@ use std::rc::Rc;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement, HtmlInputElement, HtmlSelectElement};
+use web_sys::{Element, HtmlInputElement, HtmlSelectElement};
 use yew::prelude::*;
 
 use warmroute::coldstart::{Bandwidth, Parameters, Precision, Settings, seconds_text};
-use warmroute::plot::{Axis, Chart, Format, Role, Series, Theme};
+use warmroute::plot::svg::UNITS;
+use warmroute::plot::{Axis, Chart, Format, Role, Series};
 use warmroute::policy::PolicyKind;
 use warmroute::ui::sections::cold_start::ColdStart;
 use warmroute::ui::widgets::plot::{Plot, PlotProps};
@@ -68,13 +69,6 @@ fn chart(peak: f64) -> Rc<Chart> {
     })
 }
 
-fn pixels(canvas: &HtmlCanvasElement) -> Vec<u8> {
-    let context = canvas.get_context("2d").expect("2d").expect("a context");
-    let context: CanvasRenderingContext2d = context.dyn_into().expect("a 2d context");
-    let (width, height) = (f64::from(canvas.width()), f64::from(canvas.height()));
-    context.get_image_data(0.0, 0.0, width, height).expect("pixels").data().0
-}
-
 fn key(target: &Element, key: &str) {
     let init = web_sys::KeyboardEventInit::new();
     init.set_key(key);
@@ -85,35 +79,29 @@ fn key(target: &Element, key: &str) {
 }
 
 #[wasm_bindgen_test]
-async fn a_plot_fills_its_backing_store_and_follows_its_size() {
+async fn a_plot_follows_its_size_and_its_colours_are_classes() {
     let root = place("width:601px");
+    let style = document().create_element("style").expect("an element");
+    style.set_text_content(Some(".plot-surface { display: block; width: 100%; height: 200px }"));
+    root.append_child(&style).expect("it is attached");
+    let inner = document().create_element("div").expect("a div");
+    root.append_child(&inner).expect("it is attached");
     let props = PlotProps { chart: chart(1.0), label: "Goodput over time, rising and falling".into() };
-    let handle = yew::Renderer::<Plot>::with_root_and_props(root.clone(), props).render();
+    let handle = yew::Renderer::<Plot>::with_root_and_props(inner, props).render();
     settle().await;
-    let canvas: HtmlCanvasElement = find(&root, "canvas");
-    assert_eq!(canvas.get_attribute("role").as_deref(), Some("img"));
-    assert_eq!(canvas.get_attribute("aria-label").as_deref(), Some("Goodput over time, rising and falling"));
-    let ratio = web_sys::window().expect("a window").device_pixel_ratio();
-    let fits = || {
-        let rect = canvas.get_bounding_client_rect();
-        let backing = (f64::from(canvas.width()), f64::from(canvas.height()));
-        assert_eq!(backing, ((rect.width() * ratio).round(), (rect.height() * ratio).round()));
-        assert!(backing.0 > 100.0 && backing.1 > 100.0, "{backing:?}");
-    };
-    fits();
-    let (dark, policy) = ("(prefers-color-scheme: dark)", Role::Policy(PolicyKind::PrefixAffinity));
-    let dark = web_sys::window().and_then(|w| w.match_media(dark).ok()?).is_some_and(|m| m.matches());
-    let (r, g, b) = if dark { Theme::DARK } else { Theme::LIGHT }.colour(policy);
-    let drawn = pixels(&canvas);
-    let count = drawn.chunks_exact(4).filter(|pixel| **pixel == [r, g, b, 255]).count();
-    assert!(count > 100, "{count} pixels in the policy's colour");
+    let surface: Element = find(&root, "svg.plot-surface");
+    assert_eq!(surface.get_attribute("role").as_deref(), Some("img"));
+    assert_eq!(surface.get_attribute("aria-label").as_deref(), Some("Goodput over time, rising and falling"));
+    let view = || surface.get_attribute("viewBox").unwrap_or_default();
+    assert_eq!(view(), format!("0 0 {} {}", 601 * UNITS, 200 * UNITS));
+    let line: Element = find(&root, "path.line.prefix-affinity");
+    assert!(line.get_attribute("d").is_some_and(|d| d.len() > 100));
+    assert_eq!(surface.query_selector_all("[style], [fill], [stroke]").expect("a selector").length(), 0);
 
-    let before = canvas.width();
     root.set_attribute("style", "width:400px").expect("an attribute");
     settle().await;
-    assert!(canvas.width() < before);
-    fits();
-    assert!(pixels(&canvas).iter().any(|&byte| byte != 0));
+    assert_eq!(view(), format!("0 0 {} {}", 400 * UNITS, 200 * UNITS));
+    assert!(surface.is_connected(), "the surface is still the same");
     handle.destroy();
     root.remove();
 }
@@ -124,18 +112,18 @@ async fn the_arrow_keys_read_values() {
     let props = PlotProps { chart: chart(0.5), label: "Goodput".into() };
     let handle = yew::Renderer::<Plot>::with_root_and_props(root.clone(), props).render();
     settle().await;
-    let canvas: Element = find(&root, "canvas");
+    let surface: Element = find(&root, "svg.plot-surface");
     for name in ["Home", "ArrowRight", "ArrowRight", "ArrowRight"] {
-        key(&canvas, name);
+        key(&surface, name);
         settle().await;
     }
     assert_eq!(text(&root, ".plot-readout"), "Simulated time 3.00 s: prefix-affinity 1.50 requests/s");
-    let cross = || find::<Element>(&root, ".plot-cross").get_attribute("style").unwrap_or_default();
-    assert!(cross().contains("left:"), "{}", cross());
-    assert!(canvas.is_connected(), "the canvas is still the same");
-    key(&canvas, "Escape");
+    let cross = || find::<Element>(&root, ".plot-cross").get_attribute("d").unwrap_or_default();
+    assert!(cross().starts_with('M'), "{}", cross());
+    assert!(surface.is_connected(), "the surface is still the same");
+    key(&surface, "Escape");
     settle().await;
-    assert_eq!(cross(), "display:none");
+    assert_eq!(cross(), "");
     handle.destroy();
     root.remove();
 }

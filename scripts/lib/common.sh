@@ -13,6 +13,11 @@ TRUNK=0.21.14    # 0.22 needs a newer Rust than this crate does
 WASM_PACK=0.15.1
 BINARYEN=132     # wasm-opt; the one Trunk.toml names
 PLAYWRIGHT=1.60.0 # the last that runs on the node 18 of Debian 12
+LIGHTHOUSE=12.8.2
+AXE=4.14.1
+HTML_VALIDATE=10.9.0
+HTML_VALIDATE_18=9.7.1 # the last that runs on node 18
+GECKODRIVER=0.37.1
 WASM_BINDGEN=$(awk '/^name = "wasm-bindgen"$/ { getline; gsub(/[^0-9.]/, ""); print }' "$ROOT/Cargo.lock")
 RUST_VERSION=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 
@@ -50,6 +55,14 @@ ensure() {
   if $2 >/dev/null 2>&1; then say "have $1"; return; fi
   step "installing $1" "$3"
   $2 >"$LOG" 2>&1 || { tail -n 30 "$LOG" >&2; die "$1 was installed, and still does not work"; }
+}
+
+# attempt LABEL CHECK INSTALL: like ensure, for what only some gates need: where it cannot be had, they are skipped.
+attempt() {
+  if $2 >/dev/null 2>&1; then say "have $1"; return; fi
+  say "installing $1"
+  if (trap - ERR && $3) && $2 >/dev/null 2>&1; then say "installed $1"
+  else say "could not install $1: what needs it is skipped"; fi
 }
 
 # as_root COMMAND…: as root, by sudo where that is needed and there.

@@ -32,6 +32,17 @@ setup_tests() {
   link_tools
 }
 
+# The tests' needs, and what the gates ask besides.
+setup_gates() {
+  setup_tests
+  attempt "lighthouse $LIGHTHOUSE" lighthouse_works install_lighthouse
+  attempt "axe-core $AXE" axe_works install_axe
+  attempt "html-validate $HTML_VALIDATE" html_validate_works install_html_validate
+  attempt "Firefox" firefox_works install_firefox
+  attempt "geckodriver $GECKODRIVER" geckodriver_works install_geckodriver
+  firefox_works || true # in this shell, for FIREFOX
+}
+
 take_turns() { if have flock; then exec 9>"$CACHE/lock" && { flock -n 9 || { say "waiting for another setup"; flock 9; }; }; fi; }
 end_turn() { rm -rf "$CACHE/build"; exec 9>&-; }
 
@@ -48,7 +59,7 @@ cargo_install() {
 }
 
 # says VERSION COMMAND…: the command runs, and prints that version.
-says() { local version=$1; shift; "$@" 2>/dev/null | grep -qwF -- "$version"; }
+says() { local version=$1; shift; "$@" 2>/dev/null | grep -wF -- "$version" >/dev/null; } # it all: who is cut off may fail
 
 wasm_bindgen_works() { says "$WASM_BINDGEN" "$CACHE/bin/wasm-bindgen" --version && "$CACHE/bin/wasm-bindgen-test-runner" --help; }
 install_wasm_bindgen() { cargo_install wasm-bindgen-cli "$WASM_BINDGEN" --no-default-features; }
@@ -79,6 +90,34 @@ install_wasm_opt() {
 export WARMROUTE_PLAYWRIGHT=$CACHE/playwright-core-$PLAYWRIGHT/node_modules/playwright-core
 playwright_works() { node -e 'require(process.env.WARMROUTE_PLAYWRIGHT).chromium.name()'; }
 install_playwright() { npm_install playwright-core "$PLAYWRIGHT"; }
+
+# What the gates ask. Each is found by its folder, so that a test without it can say so and be skipped.
+export WARMROUTE_LIGHTHOUSE=$CACHE/lighthouse-$LIGHTHOUSE/node_modules
+lighthouse_works() { says "$LIGHTHOUSE" node "$WARMROUTE_LIGHTHOUSE/lighthouse/cli/index.js" --version; }
+install_lighthouse() { npm_install lighthouse "$LIGHTHOUSE"; }
+
+export WARMROUTE_AXE=$CACHE/axe-core-$AXE/node_modules/axe-core/axe.min.js
+axe_works() { node -e 'if (!require(process.env.WARMROUTE_AXE).version) process.exit(1)'; }
+install_axe() { npm_install axe-core "$AXE"; }
+
+if have node && ! at_least v20.19 "$(node --version)"; then HTML_VALIDATE=$HTML_VALIDATE_18; fi
+export WARMROUTE_HTML_VALIDATE=$CACHE/html-validate-$HTML_VALIDATE/node_modules/html-validate
+html_validate_works() { says "$HTML_VALIDATE" node "$WARMROUTE_HTML_VALIDATE/bin/html-validate.mjs" --version; }
+install_html_validate() { npm_install html-validate "$HTML_VALIDATE"; }
+
+# Sets FIREFOX for the tests.
+firefox_works() {
+  local found
+  for found in "${FIREFOX:-}" firefox-esr firefox /Applications/Firefox.app/Contents/MacOS/firefox; do
+    [ -n "$found" ] && have "$found" && export FIREFOX && FIREFOX=$(command -v "$found") && return
+  done
+  return 1
+}
+install_firefox() { apt_install firefox-esr; }
+
+export GECKODRIVER_BIN=$CACHE/bin/geckodriver
+geckodriver_works() { says "$GECKODRIVER" "$GECKODRIVER_BIN" --version; }
+install_geckodriver() { cargo_install geckodriver "$GECKODRIVER" --locked; }
 
 # A browser and a driver of one major version. Sets CHROMIUM and CHROMEDRIVER for the tests.
 browser_works() {
@@ -119,9 +158,10 @@ link_tools() {
     say "for plain trunk, put this into your shell: export PATH=\"$CACHE/bin:\$PATH\""
 }
 
-# webdriver_json: the repository's webdriver.json, with the browser that was found.
+# webdriver_json: the repository's webdriver.json, with the browsers that were found.
 webdriver_json() {
-  node -e 'const w = JSON.parse(fs.readFileSync(process.argv[1])); w["goog:chromeOptions"].binary = process.argv[2];
-    fs.writeFileSync(process.argv[3], JSON.stringify(w))' "$ROOT/webdriver.json" "$CHROMIUM" "$CACHE/webdriver.json" &&
+  node -e 'const [from, to, chromium, firefox] = process.argv.slice(1), w = JSON.parse(fs.readFileSync(from));
+    w["goog:chromeOptions"].binary = chromium; if (firefox) w["moz:firefoxOptions"].binary = firefox;
+    fs.writeFileSync(to, JSON.stringify(w))' "$ROOT/webdriver.json" "$CACHE/webdriver.json" "$CHROMIUM" "${FIREFOX:-}" &&
     echo "$CACHE/webdriver.json"
 }

@@ -15,6 +15,7 @@ Commands:
   run          serve one trace under several routing policies and compare them
   compare      any policies on one trace: where two first decide otherwise, what a threshold trades
   scenario     what users of the routers reported, run: the fault, and the fix
+  fork         one run, and what it would have come to with one thing different from some time on
   sweep        the same over values of one or two parameters and many seeds
   merge        join the parts of a sweep that was shared out
   equivalents  how many round-robin replicas some prefix-affinity ones are worth
@@ -44,6 +45,29 @@ Input and output:
         Print JSON: an array, one object a policy.
   --save-trace FILE
         Write the trace that was run, as JSON lines.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute fork --help`.
+pub fn fork() -> String {
+    let mut text = "\
+Runs one policy, and the same again with one thing different from some time on: up to there both are
+one run. Steps are priced, not computed, which changes tokens but no time: --backend modelled and
+--policy round-robin are the defaults here.
+
+Usage: warmroute fork --at SECONDS --change KEY=VALUE [OPTIONS]
+
+The fork and its output:
+  --at SECONDS
+        From when on, in simulated time; what happens at that time has happened.
+  --change KEY=VALUE
+        What is different: policy, replicas, max_imbalance, longest_prefix_guard, prefix_length,
+        signal_period, signal_own, slo_ttft or slo_itl, as policy=prefix-affinity or replicas=6.
+  --json
+        Print JSON: an object with the figures of both.
 "
     .to_owned();
     text += &inputs();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::UsageError;
 use crate::experiment::{Experiment, Source};
 use crate::params::{
-    BackendKind, Config, Group, Param, Problem, all_params, from_settings, nearest, param, unknown,
+    BackendKind, Config, Group, Param, Problem, all_params, from_settings, nearest, param, suggestion,
 };
 use crate::sweep::TraceId;
 use crate::trace::Trace;
@@ -66,7 +66,7 @@ impl Inputs {
         let flags: Vec<String> = all_params().map(Param::flag).chain(known).collect();
         let near = match nearest(flag, flags.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean --{near}?"),
-            None => unknown(flag),
+            None => suggestion(flag),
         };
         Err(UsageError(format!("--{flag} is no option of {command}{near}")))
     }

@@ -13,6 +13,7 @@ mod compare;
 mod cost;
 mod equivalents;
 mod export_config;
+mod fork;
 mod help;
 mod inputs;
 mod policies;
@@ -49,10 +50,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "run",
     "compare",
     "scenario",
+    "fork",
     "sweep",
     "merge",
     "equivalents",
@@ -72,6 +74,7 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "-h" | "--help" | "help" => Ok(help::overview()),
         "-V" | "--version" => Ok(format!("warmroute {}\n", env!("CARGO_PKG_VERSION"))),
         "run" => run::main(rest),
+        "fork" => fork::main(rest),
         "cost" => cost::main(rest),
         "sweep" => sweep::main(rest),
         "merge" => sweep::merge(rest),

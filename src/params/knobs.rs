@@ -48,7 +48,7 @@ pub fn all_params() -> impl Iterator<Item = &'static Param> {
 }
 
 /// What is said of a key that does not exist: the nearest, or the knobs of the policy that it names.
-pub fn unknown(key: &str) -> String {
+pub fn suggestion(key: &str) -> String {
     let key = key.replace('-', "_");
     let near = nearest(&key, all_params().map(|param| param.key));
     if let Some(near) = near {
@@ -74,7 +74,7 @@ pub fn unknown(key: &str) -> String {
 /// Sets a knob or any other parameter by its key.
 pub fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Problem> {
     let found = super::param(key);
-    let refuse = || Problem { key: key.into(), problem: format!("no such parameter{}", unknown(key)) };
+    let refuse = || Problem { key: key.into(), problem: format!("no such parameter{}", suggestion(key)) };
     found.ok_or_else(refuse)?.set(config, value)
 }
 
@@ -130,10 +130,12 @@ mod tests {
 
     #[test]
     fn what_is_no_knob_is_answered_with_those_that_are() {
-        assert_eq!(unknown("dynamo.tempratur"), "; did you mean `dynamo.temperature`?");
-        assert!(unknown("chwbl.qqqqqqqqqqqqqq").starts_with("; chwbl has chwbl.load_factor, chwbl.vnodes"));
-        assert_eq!(unknown("round_robin.qqqqqqqqqqqq"), "; round-robin has none of its own");
-        assert!(unknown("dinamo.qqqqqqqqqqqqqqqqqq").contains("`dynamo`"));
+        assert_eq!(suggestion("dynamo.tempratur"), "; did you mean `dynamo.temperature`?");
+        assert!(
+            suggestion("chwbl.qqqqqqqqqqqqqq").starts_with("; chwbl has chwbl.load_factor, chwbl.vnodes")
+        );
+        assert_eq!(suggestion("round_robin.qqqqqqqqqqqq"), "; round-robin has none of its own");
+        assert!(suggestion("dinamo.qqqqqqqqqqqqqqqqqq").contains("`dynamo`"));
         let mut config = Config::default();
         let problem = set(&mut config, "dynamo.q", "1").expect_err("there is none");
         assert!(problem.problem.starts_with("no such parameter"));

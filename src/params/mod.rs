@@ -14,8 +14,8 @@ mod replica;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, MAX_TRACE_TOKENS, Preset};
-pub use knobs::{all_params, knob_params, knobs_of, set, unknown};
-pub use query::{from_pairs, from_query, from_settings, pairs, to_query};
+pub use knobs::{all_params, knob_params, knobs_of, set, suggestion};
+pub use query::{from_pairs, from_query, from_settings, once, pairs, to_query};
 pub use replica::Blocks;
 pub use table::PARAMS;
 
@@ -159,6 +159,17 @@ pub fn param(key: &str) -> Option<&'static Param> {
     all_params().find(|p| p.key == key)
 }
 
+/// The most characters of what somebody wrote that a message repeats.
+const REPEATED: usize = 48;
+
+/// What somebody wrote as a message repeats it: of a long text only the beginning.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(REPEATED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// The name that is nearest to one that does not exist, if any is near.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names
@@ -285,7 +296,10 @@ impl<C: Clone> Param<C> {
 
     fn refuse(&self, text: &str) -> Problem {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" ({})", self.unit) };
-        Problem { key: self.key.into(), problem: format!("found `{text}`; it is {}{unit}", self.range()) }
+        Problem {
+            key: self.key.into(),
+            problem: format!("found `{}`; it is {}{unit}", shortened(text), self.range()),
+        }
     }
 
     fn integer(&self, text: &str) -> Result<u64, Problem> {
@@ -324,7 +338,7 @@ impl<C: Clone> Param<C> {
         for name in text.split(',').map(str::trim) {
             let Some(policy) = PolicyKind::from_name(name) else {
                 let mut problem = self.refuse(name);
-                if let Some(near) = nearest(name, PolicyKind::every().map(PolicyKind::name)) {
+                if let Some(near) = nearest(&shortened(name), PolicyKind::every().map(PolicyKind::name)) {
                     problem.problem += &format!("; did you mean `{near}`?");
                 }
                 return Err(problem);

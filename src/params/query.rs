@@ -1,7 +1,7 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, Preset, Problem, all_params, param, unknown};
+use super::{Config, Preset, Problem, all_params, param, shortened, suggestion};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
@@ -30,27 +30,91 @@ pub fn from_query(query: &str) -> (Config, Vec<Problem>) {
     from_pairs(pairs(query))
 }
 
-/// The same of keys and values.
-pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config, Vec<Problem>) {
-    let mut config = Config::default();
-    let mut problems = Vec::new();
-    let mut pairs: Vec<(String, String)> = pairs.into_iter().collect();
-    // A stable sort: the rest stays in its order.
-    pairs.sort_by_key(|(key, _)| Config::turn(key));
+/// More pairs than this are not searched for doubled keys.
+const MOST_PAIRS: usize = 1000;
+
+/// Each key of a query once, with its last value; and which of them were there more often.
+pub fn once(pairs: impl IntoIterator<Item = (String, String)>) -> (Vec<(String, String)>, Vec<Problem>) {
+    let mut kept: Vec<(String, String, bool)> = Vec::new();
     for (key, value) in pairs {
-        match param(&key) {
-            Some(param) => problems.extend(param.set(&mut config, &value).err()),
-            None => {
-                let problem = format!("no such parameter{}", unknown(&key));
-                problems.push(Problem { key, problem });
-            }
+        match kept.iter_mut().take(MOST_PAIRS).find(|(other, ..)| same_key(other, &key)) {
+            None => kept.push((key, value, false)),
+            Some(twice) => (twice.1, twice.2) = (value, true),
         }
     }
-    if let Err(problem) = config.validate() {
-        problems.push(problem);
-        config = Config::default();
+    let told = kept.iter().filter(|(.., twice)| *twice).map(|(key, value, _)| {
+        let problem = format!("it is there more than once; the last, `{}`, counts", shortened(value));
+        Problem { key: shortened(key), problem }
+    });
+    let told = told.collect();
+    (kept.into_iter().map(|(key, value, _)| (key, value)).collect(), told)
+}
+
+/// The same of keys and values. What is not understood is left out, and of what does not go together as
+/// little as makes the rest right.
+pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config, Vec<Problem>) {
+    let (mut taken, mut problems) = once(pairs);
+    taken.retain(|(key, value)| {
+        let problem = match param(key) {
+            Some(param) => param.set(&mut Config::default(), value).err(),
+            None => Some(unknown(key)),
+        };
+        let right = problem.is_none();
+        problems.extend(problem);
+        right
+    });
+    // A stable sort: the rest stays in its order.
+    taken.sort_by_key(|(key, _)| Config::turn(key));
+    loop {
+        let config = together(taken.iter());
+        let Err(problem) = config.validate() else { return (config, problems) };
+        let Some(at) = culprit(&taken, &problem) else { return (Config::default(), problems) };
+        let (key, _) = taken.remove(at);
+        problems.push(Problem {
+            key,
+            problem: format!("it is left out, as it does not go with the rest ({problem})"),
+        });
     }
-    (config, problems)
+}
+
+/// Whether two keys are the same, written with hyphens or underscores.
+fn same_key(one: &str, other: &str) -> bool {
+    let letter = |b: u8| if b == b'-' { b'_' } else { b };
+    one.len() == other.len() && one.bytes().map(letter).eq(other.bytes().map(letter))
+}
+
+/// What values that are right one by one make together.
+fn together<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> Config {
+    let mut config = Config::default();
+    for (key, value) in pairs {
+        if let Some(param) = param(key) {
+            // It was right by itself; where it is not after others, it is left as it was.
+            let _ = param.set(&mut config, value);
+        }
+    }
+    config
+}
+
+/// Which of some pairs to leave out against a problem that they have together: the one that it names if
+/// the rest is right then, or another that helps, the last first.
+fn culprit(pairs: &[(String, String)], problem: &Problem) -> Option<usize> {
+    let named = pairs.iter().position(|(key, _)| *key == problem.key);
+    let left = |at: usize| {
+        let rest = pairs.iter().enumerate().filter(|(own, _)| *own != at).map(|(_, pair)| pair);
+        together(rest).validate().err()
+    };
+    let all = || named.into_iter().chain((0..pairs.len()).rev());
+    let all_right = all().find(|&at| left(at).is_none());
+    // Where there are two problems, one at a time.
+    let this_right = || all().find(|&at| left(at).as_ref() != Some(problem));
+    all_right.or_else(this_right).or(named).or(pairs.len().checked_sub(1))
+}
+
+/// A key that there is none of.
+fn unknown(key: &str) -> Problem {
+    let key = shortened(key);
+    let problem = format!("no such parameter{}", suggestion(&key));
+    Problem { key, problem }
 }
 
 /// The configuration that a preset and parameters set besides make, later ones over earlier; all of
@@ -68,8 +132,7 @@ pub fn from_settings<'a>(
     // A stable sort: the rest stays in its order.
     settings.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in settings {
-        let nothing = || refuse(key, format!("no such parameter{}", unknown(key)));
-        param(key).ok_or_else(nothing)?.set(&mut config, value)?;
+        param(key).ok_or_else(|| unknown(key))?.set(&mut config, value)?;
     }
     config.validate()?;
     Ok(config)
@@ -126,8 +189,40 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_go_together_are_refused_together() {
+    fn of_values_that_do_not_go_together_only_one_is_left_out() {
         let (config, problems) = from_query("user_min=40&replicas=2");
-        assert_eq!((config, problems[0].key.as_str()), (Config::default(), "user_max"));
+        assert_eq!(config, Config { replicas: 2, ..Config::default() });
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].key, "user_min");
+        assert!(problems[0].problem.contains("user_max: found 32"), "{}", problems[0]);
+        let (config, problems) = from_query("user_min=40&user_max=60");
+        assert_eq!((config.user_min, config.user_max, problems.len()), (40, 60, 0));
+        let (config, problems) = from_query("rate=2&positions=4096&output_min=90&seed=3");
+        assert_eq!(config, Config { rate: 2.0, seed: 3, ..Config::default() });
+        let mut keys: Vec<&str> = problems.iter().map(|p| p.key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["output_min", "positions"]);
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_said() {
+        let (config, problems) = from_query("rate=4&max-imbalance=3&rate=6&max_imbalance=2.5&rate=7");
+        assert_eq!((config.rate, config.max_imbalance), (7.0, 2.5));
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "rate: it is there more than once; the last, `7`, counts",
+                "max-imbalance: it is there more than once; the last, `2.5`, counts"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_long_and_odd_is_not_repeated_whole() {
+        let long = "x".repeat(100_000);
+        let (_, problems) = from_query(&format!("rate={long}&{long}=1&policy={long}&seed=1&seed={long}"));
+        assert_eq!(problems.len(), 5);
+        assert!(problems.iter().all(|p| p.to_string().len() < 300), "{problems:?}");
     }
 }

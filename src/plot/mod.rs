@@ -1,12 +1,13 @@
-//! Charts over time or over any number, as functions over a plotters `DrawingBackend`: a canvas on the page, SVG
-//! elsewhere.
+//! Charts over time or over any number, as functions over a plotters `DrawingBackend`: [`svg`], on the page and
+//! before it is one.
 //!
-//! Nothing here asks how wide a text is: a canvas backend cannot say, and plotters' own guess counts
+//! Nothing here asks how wide a text is: only what shows it can say, and plotters' own guess counts
 //! bytes. Every text has a place of its own, wide enough for its number of characters.
 
 mod draw;
 mod layout;
 mod lines;
+pub mod svg;
 #[cfg(test)]
 mod tests;
 mod theme;

@@ -108,6 +108,21 @@ impl Theme {
         longest_prefix: (0xf0, 0xe4, 0x42),
     };
 
+    /// Colours that only tell which is which: their place among this theme's, as blue.
+    pub(super) const fn numbered() -> Theme {
+        Theme {
+            background: None,
+            foreground: (0, 0, 0),
+            muted: (0, 0, 1),
+            grid: (0, 0, 2),
+            round_robin: (0, 0, 3),
+            least_requests: (0, 0, 4),
+            least_tokens: (0, 0, 5),
+            prefix_affinity: (0, 0, 6),
+            longest_prefix: (0, 0, 7),
+        }
+    }
+
     /// The colour of a line.
     pub fn colour(&self, role: Role) -> Rgb {
         match role {
@@ -147,6 +162,20 @@ mod tests {
             for policy in PolicyKind::ALL {
                 let ratio = contrast(theme.colour(Role::Policy(policy)), background);
                 assert!(ratio >= 3.0, "{}: {ratio:.2}", policy.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_same_colours() {
+        let css = include_str!("../../static/style.css");
+        // The light theme's come first.
+        for (at, theme) in [Theme::LIGHT, Theme::DARK].iter().enumerate() {
+            for policy in PolicyKind::ALL {
+                let (r, g, b) = theme.colour(Role::Policy(policy));
+                let name = format!("--{}: ", policy.name());
+                let found = css.split(&name).nth(at + 1).unwrap_or_default();
+                assert!(found.starts_with(&format!("#{r:02x}{g:02x}{b:02x};")), "{name}{:.10}", found);
             }
         }
     }

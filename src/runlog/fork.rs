@@ -30,86 +30,15 @@
 
 use std::collections::VecDeque;
 
+use super::change::{Change, Phase};
 use super::{RunLog, Setting};
 use crate::engine::{BlockUse, Engine};
 use crate::experiment::Experiment;
 use crate::fleet::{Devices, Fleet};
-use crate::params::{BackendKind, Config, Group, Problem, param};
+use crate::params::{BackendKind, Problem};
 use crate::policy::PolicyKind;
-use crate::sim::{Objectives, Recorder, Simulation, Summary, TooLong, run_express_observed};
+use crate::sim::{Event, Objectives, Recorder, Simulation, Summary, TooLong, run_express_observed};
 use crate::units::Time;
-
-/// Something that is different from some time on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// Another policy.
-    Policy(PolicyKind),
-    /// Another value of a policy's parameter, by its key and as a text.
-    Parameter {
-        /// The parameter's key.
-        key: String,
-        /// Its value.
-        value: String,
-    },
-    /// So many replicas.
-    Replicas(u32),
-    /// Other objectives.
-    Objectives(Objectives),
-}
-
-/// Configuration and policy from some time on.
-#[derive(Clone, Debug)]
-struct Phase {
-    config: Config,
-    policy: PolicyKind,
-}
-
-impl Change {
-    /// Makes it, or says why it cannot be.
-    fn apply(&self, to: &mut Phase) -> Result<(), Problem> {
-        let mut set = |key: &str, value: &str| match param(key) {
-            Some(param) => param.set(&mut to.config, value),
-            None => Err(Problem { key: key.into(), problem: "there is no such parameter".into() }),
-        };
-        match self {
-            Change::Policy(policy) => to.policy = *policy,
-            Change::Parameter { key, value } => {
-                let of_policy = param(key).is_some_and(|param| {
-                    param.group == Group::Policy && !["policy", "routers"].contains(&param.key)
-                });
-                if param(key).is_some() && !of_policy {
-                    let problem = "it cannot be changed in the middle of a run";
-                    return Err(Problem { key: key.clone(), problem: problem.into() });
-                }
-                set(key, value)?;
-            }
-            Change::Replicas(replicas) => set("replicas", &replicas.to_string())?,
-            Change::Objectives(Objectives { ttft, itl }) => {
-                set("slo_ttft", &ttft.to_string())?;
-                set("slo_itl", &itl.to_string())?;
-            }
-        }
-        to.config.validate()
-    }
-}
-
-impl Phase {
-    fn setting(&self) -> Setting {
-        Setting::of(&self.config, self.policy)
-    }
-}
-
-impl Setting {
-    /// A configuration's, under a policy.
-    pub fn of(config: &Config, policy: PolicyKind) -> Setting {
-        let guard = match policy {
-            PolicyKind::LongestPrefix => config.longest_prefix_guard,
-            _ => config.max_imbalance,
-        };
-        let guard = Some(guard).filter(|guard| guard.is_finite());
-        Setting { policy, guard, replicas: config.replicas }
-    }
-}
 
 /// A whole run.
 #[derive(Clone, Debug)]
@@ -203,6 +132,15 @@ impl<'e> Replay<'e> {
 
     /// The same unless the next instant is later than `time`: then nothing happens, and `false`.
     pub fn advance_until(&mut self, time: Time) -> Result<bool, TooLong> {
+        self.tell_until(time, |_| {})
+    }
+
+    /// The same as [`advance`](Replay::advance), and tells what happens.
+    pub fn tell(&mut self, observe: impl FnMut(&Event)) -> Result<bool, TooLong> {
+        self.tell_until(Time(u64::MAX), observe)
+    }
+
+    fn tell_until(&mut self, time: Time, mut observe: impl FnMut(&Event)) -> Result<bool, TooLong> {
         let next = self.simulation.next_instant();
         let due = |at: Time| at <= time && next.is_none_or(|next| at < next);
         if let Some((at, phase)) = self.changes.pop_front_if(|(at, _)| due(*at)) {
@@ -215,6 +153,7 @@ impl<'e> Replay<'e> {
         self.simulation.advance(|event| {
             recorder.observe(&event);
             log.observe(&event);
+            observe(&event);
         })
     }
 
@@ -253,6 +192,16 @@ impl<'e> Replay<'e> {
     /// Requests that have arrived so far; of [`Experiment::trace`]'s, for its progress.
     pub fn arrived(&self) -> usize {
         self.simulation.arrived()
+    }
+
+    /// Replicas that there are, drained ones included.
+    pub fn replicas(&self) -> usize {
+        self.simulation.engine().replicas().len()
+    }
+
+    /// The objectives that hold in the end, by which the whole run is measured.
+    pub fn final_objectives(&self) -> Objectives {
+        self.changes.back().map_or(&self.now, |(_, phase)| phase).config.objectives()
     }
 
     /// What happened so far.

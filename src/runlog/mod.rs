@@ -34,6 +34,7 @@ use crate::sim::{Arrival, BlockChange, Event, Observer, What};
 use crate::units::Time;
 
 mod arrivals;
+mod change;
 mod fork;
 mod replica;
 mod stream;
@@ -41,7 +42,8 @@ mod varint;
 mod wire;
 
 pub use arrivals::{ArrivalEntry, Setting};
-pub use fork::{Change, Replay, Run, record};
+pub use change::{CHANGEABLE, Change};
+pub use fork::{Replay, Run, record};
 pub use replica::{BlockNow, Counts, PreemptedRequest, ReplicaEntry, ReplicaState, RunningRequest};
 
 use arrivals::Arrivals;

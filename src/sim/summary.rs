@@ -8,7 +8,7 @@ use crate::trace::TenantName;
 use crate::units::Span;
 
 /// What a request must meet to count as good.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Objectives {
     /// Time to first token, in seconds.
     pub ttft: f64,

@@ -18,21 +18,32 @@ use super::state::{Action, State};
 /// milliseconds.
 const SETTLE: u32 = 200;
 
-/// Renders the page into `#app`.
+/// Takes over what was prerendered into `#app`, or renders into it where it is empty.
+#[cfg(target_arch = "wasm32")]
 pub fn start() {
     console_error_panic_hook::set_once();
     if let Some(root) = dom::document().get_element_by_id("app") {
-        yew::Renderer::<App>::with_root(root).render();
+        let empty = root.first_element_child().is_none();
+        let renderer = yew::Renderer::<App>::with_root(root);
+        if empty {
+            renderer.render()
+        } else {
+            renderer.hydrate()
+        };
     }
+}
+
+/// What belongs into `#app` before any script runs: the page in its default state.
+#[cfg(not(target_arch = "wasm32"))]
+pub async fn prerender() -> String {
+    super::beforehand::plain(&yew::LocalServerRenderer::<App>::new().render().await)
 }
 
 /// The whole page.
 #[component]
 fn App() -> Html {
-    let state = use_reducer_eq(|| {
-        let still = dom::prefers("(prefers-reduced-motion: reduce)");
-        Shared(State::open(&dom::query(), still).into())
-    });
+    // The first render is what was prerendered: it knows nothing of the reader or the address.
+    let state = use_reducer_eq(|| Shared(State::open("", false).into()));
     let dispatch = {
         let dispatcher = state.dispatcher();
         use_callback((), move |action: Action, ()| dispatcher.dispatch(action))
@@ -75,9 +86,10 @@ fn use_workers(state: Shared, dispatch: Callback<Action>) {
     let crew = use_mut_ref(|| Crew::new(dispatch));
     let wanted: Vec<Option<u32>> = (0..state.lanes.len()).map(|lane| state.wanted(lane)).collect();
     let measuring = matches!(state.bench, super::state::Bench::Running(..));
+    let forked = state.fork.as_ref().and_then(|fork| fork.wanted());
     {
         let crew = crew.clone();
-        use_effect_with((wanted, state.paused, measuring), move |_| {
+        use_effect_with((wanted, state.paused, measuring, forked), move |_| {
             let wait = if crew.borrow().is_empty() { 0 } else { SETTLE };
             let later = Timeout::new(wait, move || crew.borrow_mut().sync(&state));
             move || drop(later)
@@ -115,11 +127,22 @@ fn use_pool(state: &Shared, dispatch: Callback<Action>) {
     });
 }
 
-/// Keeps the address at the parameters in force, and takes them from it when it changes.
+/// Takes the parameters from the address, at first and whenever it changes, and keeps it at those in force.
 #[hook]
 fn use_address(query: String, dispatch: Callback<Action>) {
-    use_effect_with(query, |query| dom::set_query(query));
+    let open = use_state_eq(|| false);
+    // What the address says is heard before it is written.
+    use_effect_with((*open, query), |(open, query)| {
+        if *open {
+            dom::set_query(query);
+        }
+    });
     use_effect_with((), move |()| {
+        if dom::prefers("(prefers-reduced-motion: reduce)") {
+            dispatch.emit(Action::Still);
+        }
+        dispatch.emit(Action::Open(dom::query()));
+        open.set(true);
         let listen = |name: &'static str| {
             let dispatch = dispatch.clone();
             gloo_events::EventListener::new(&dom::window(), name, move |_| {

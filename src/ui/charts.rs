@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::fork::Fork;
 use super::playback::Chunks;
 use super::state::{Lane, State};
 use crate::plot::{Axis, Chart, Format, Marker, Role, Series};
@@ -61,6 +62,43 @@ fn series(lane: &Lane, points: &[Point], value: fn(&Point) -> Option<f64>, until
         step: true,
         band: Vec::new(),
     }
+}
+
+/// Both futures of a lane that was forked, as far as they are known: reuse, imbalance and goodput.
+pub fn futures(state: &State, fork: &Fork) -> Vec<Rc<Chart>> {
+    let seconds = |picos: u64| picos as f64 / PICOS_PER_SECOND as f64;
+    let reach = seconds(state.reach());
+    let Some(lane) = state.lanes.get(fork.of.0) else { return Vec::new() };
+    FIGURES
+        .iter()
+        .map(|figure| {
+            let (title, unit, format) = figure.axis;
+            let line = |lane: &Lane, name: &str, role: Role| Series {
+                name: name.to_owned(),
+                role,
+                ..series(lane, &thinned(&lane.points, reach), figure.value, reach)
+            };
+            let other = if fork.future.policy == fork.of.1 {
+                Role::Neutral
+            } else {
+                Role::Policy(fork.future.policy)
+            };
+            Rc::new(Chart {
+                title: figure.title.to_owned(),
+                x: Axis {
+                    range: (reach > 0.0).then_some((0.0, reach)),
+                    ..Axis::new("simulated time", "s", Format::Number)
+                },
+                y: Axis::new(title, unit, format),
+                series: vec![
+                    line(lane, "as it was", Role::Policy(fork.of.1)),
+                    line(&fork.future, "the fork", other),
+                ],
+                markers: vec![Marker { x: seconds(fork.at), label: "fork".to_owned() }],
+                discrete: false,
+            })
+        })
+        .collect()
 }
 
 /// The plots at the moment shown: reuse, imbalance and goodput, one line a policy.

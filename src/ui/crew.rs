@@ -1,9 +1,13 @@
-//! The race's workers: one a lane, and one that measures. Makes them do what the state wants, and reports
+//! The race's workers: one a lane, one that runs its fork, and one that measures. Makes them do what the state wants, and reports
 //! what they say; one that dies is reported too.
+
+use std::cell::Cell;
+use std::rc::Rc;
 
 use yew::Callback;
 
 use super::dom;
+use super::fork::Act;
 use super::hand::{ANSWER, Hand, LOADING, SILENCE};
 use super::state::{Action, Bench, State, Status};
 use crate::worker::{Job, Told};
@@ -12,13 +16,16 @@ use crate::worker::{Job, Told};
 pub struct Crew {
     dispatch: Callback<Action>,
     hands: Vec<Option<Hand>>,
+    fork: Option<Hand>,
     bench: Option<Hand>,
+    /// Whether the one that measures has failed: the next measurement takes a new one, however soon it is asked for.
+    failed: Rc<Cell<bool>>,
 }
 
 impl Crew {
     /// Nobody yet.
     pub fn new(dispatch: Callback<Action>) -> Crew {
-        Crew { dispatch, hands: Vec::new(), bench: None }
+        Crew { dispatch, hands: Vec::new(), fork: None, bench: None, failed: Rc::default() }
     }
 
     /// Whether there is nobody yet.
@@ -33,9 +40,10 @@ impl Crew {
         for lane in 0..state.lanes.len() {
             self.sync_lane(state, lane);
         }
+        self.sync_fork(state);
         match (&state.bench, &self.bench) {
-            (Bench::Running(..), None) => self.measure(),
-            (Bench::Running(..), Some(_)) | (_, None) => {}
+            (Bench::Running(..), own) if own.is_none() || self.failed.get() => self.measure(),
+            (Bench::Running(..), _) | (_, None) => {}
             _ => self.bench = None,
         }
     }
@@ -83,16 +91,47 @@ impl Crew {
         }
     }
 
+    /// The fork's worker is hired for one run and then dismissed.
+    fn sync_fork(&mut self, state: &State) {
+        let wanted = state.fork.as_ref().and_then(|fork| Some((fork, fork.wanted()?)));
+        let Some((fork, run)) = wanted else {
+            self.fork = None;
+            return;
+        };
+        if self.fork.as_ref().is_some_and(|hand| hand.given == Some(run)) {
+            return;
+        }
+        let (tell, died) = (self.dispatch.clone(), self.dispatch.clone());
+        self.fork = Hand::hire(
+            move |told| tell.emit(Action::Fork(Act::Heard(told))),
+            move |why| died.emit(Action::Fork(Act::Died(why))),
+        );
+        let Some(hand) = &mut self.fork else {
+            return self.dispatch.emit(Action::Fork(Act::Died("This browser starts no workers.".into())));
+        };
+        hand.given = Some(run);
+        let (query, policy) = (state.race_query(), fork.of.1);
+        hand.ask(Job::Fork { run, query, policy, at: fork.at, change: fork.change.clone() });
+    }
+
     fn measure(&mut self) {
         let (tell, died) = (self.dispatch.clone(), self.dispatch.clone());
+        self.failed = Rc::default();
+        let (failed, dead) = (self.failed.clone(), self.failed.clone());
         self.bench = Hand::hire(
             move |told| match told {
                 Told::Measured { done, of } => tell.emit(Action::Bench(Bench::Running(done, of))),
                 Told::Calibrated(found) => tell.emit(Action::Bench(Bench::Done(found.into()))),
-                Told::Failed { message } => tell.emit(Action::Bench(Bench::Failed(message))),
+                Told::Failed { message } => {
+                    failed.set(true);
+                    tell.emit(Action::Bench(Bench::Failed(message)));
+                }
                 _ => {}
             },
-            move |why| died.emit(Action::Bench(Bench::Failed(why))),
+            move |why| {
+                dead.set(true);
+                died.emit(Action::Bench(Bench::Failed(why)));
+            },
         );
         match &self.bench {
             Some(hand) => hand.ask(Job::Calibrate),
@@ -106,8 +145,15 @@ impl Crew {
     pub fn watch(&self) {
         if dom::document().hidden() {
             // A hidden page's workers may be slowed down; they are not dead for that.
-            self.hands.iter().flatten().for_each(|hand| hand.heard.set(dom::now()));
+            self.hands.iter().chain([&self.fork]).flatten().for_each(|hand| hand.heard.set(dom::now()));
             return;
+        }
+        if let Some(hand) = &self.fork {
+            let patience = if hand.loading() { LOADING } else { ANSWER };
+            if dom::now() - hand.heard.get() > patience {
+                let why = format!("Its worker has said nothing for {:.0} seconds.", patience / 1000.0);
+                self.dispatch.emit(Action::Fork(Act::Died(why)));
+            }
         }
         for (lane, hand) in self.hands.iter().enumerate() {
             let Some(hand) = hand else { continue };
@@ -123,9 +169,11 @@ impl Crew {
         }
     }
 
-    /// Ends a worker without telling anybody, as a browser short of memory may.
+    /// Ends a worker without telling anybody, as a browser short of memory may; the fork's is the one after
+    /// the lanes'.
     pub fn kill(&self, lane: usize) {
-        if let Some(hand) = self.hands.get(lane).and_then(Option::as_ref) {
+        let hand = if lane == self.hands.len() { Some(&self.fork) } else { self.hands.get(lane) };
+        if let Some(hand) = hand.and_then(Option::as_ref) {
             hand.kill();
         }
     }

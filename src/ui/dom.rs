@@ -26,6 +26,11 @@ pub fn prefers(query: &str) -> bool {
     window().match_media(query).ok().flatten().is_some_and(|media| media.matches())
 }
 
+/// How many processors the reader's machine has; while the page is built, as many as most have at least.
+pub fn processors() -> usize {
+    if cfg!(target_arch = "wasm32") { window().navigator().hardware_concurrency() as usize } else { 4 }
+}
+
 /// The address's query, with its question mark.
 pub fn query() -> String {
     window().location().search().unwrap_or_default()
@@ -63,6 +68,16 @@ pub fn text_of(event: &Event) -> Option<String> {
         Some(input) => Some(input.value()),
         None => target.dyn_ref::<web_sys::HtmlSelectElement>().map(web_sys::HtmlSelectElement::value),
     }
+}
+
+/// Whether a key that is pressed writes something where the focus is.
+pub fn takes_letters(event: &KeyboardEvent) -> bool {
+    let element = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    element.is_some_and(|element| match element.tag_name().as_str() {
+        "INPUT" => element.get_attribute("type").as_deref() == Some("text"),
+        "SELECT" | "TEXTAREA" => true,
+        _ => false,
+    })
 }
 
 /// Ends a lane's worker without a word, as a browser short of memory may.

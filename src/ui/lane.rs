@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::playback::{Chunks, Log};
 use crate::policy::PolicyKind;
-use crate::worker::{Finished, MAX_EVENTS, Point, Progress};
+use crate::worker::{Finished, MAX_EVENTS, Point, Progress, Told};
 
 /// How a lane's worker is doing.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,5 +69,27 @@ impl Lane {
     /// Whether more happened than is kept for the replay.
     pub fn truncated(&self) -> bool {
         self.log.len() >= MAX_EVENTS
+    }
+
+    /// Takes what its worker told; whether nothing more will come of it by that.
+    pub fn hear(&mut self, told: Told) -> bool {
+        if self.settled() {
+            return false;
+        }
+        match told {
+            Told::Started { run } if run == self.run => self.status = Status::Running,
+            Told::Slice { run, progress, events, points } if run == self.run => {
+                self.progress = progress;
+                self.log.push(events);
+                self.points.push(points);
+            }
+            Told::Finished { run, finished } if run == self.run => {
+                self.status = Status::Done(finished.into());
+            }
+            Told::Refused { message } => self.status = Status::Refused(message),
+            Told::Failed { message } => self.status = Status::Dead(message),
+            _ => {}
+        }
+        self.settled()
     }
 }

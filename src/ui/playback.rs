@@ -1,69 +1,21 @@
 //! The replay: what a policy's run looks like at one moment, folded from its events up to then.
 //!
 //! [`Fold`] keeps its place, so that going forward costs only the events passed; going back starts
-//! over. What did not change between two moments is shared by pointer, so that it need not be drawn
-//! again.
+//! over, or with a [`Rewind`] from a copy that was left on the way. What did not change between two
+//! moments is shared by pointer, so that it need not be drawn again.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::engine::{RequestId, StepEnd, StepStart};
+use crate::engine::{Rejection, RequestId, StepEnd, StepStart};
 use crate::policy::Decision;
 use crate::sim::{Arrival, BlockChange, BlockState, Event, Recorder, What};
 
-/// What was told in the order in which it came, in chunks that are shared and never changed: a copy
-/// of the page's state copies pointers only.
-#[derive(Clone, Debug)]
-pub struct Chunks<T> {
-    chunks: Vec<Rc<[T]>>,
-    len: usize,
-}
+mod log;
+mod rewind;
 
-/// A run's events.
-pub type Log = Chunks<Event>;
-
-impl<T> Default for Chunks<T> {
-    fn default() -> Self {
-        Chunks { chunks: Vec::new(), len: 0 }
-    }
-}
-
-impl<T> Chunks<T> {
-    /// Appends what was told.
-    pub fn push(&mut self, told: Vec<T>) {
-        if !told.is_empty() {
-            self.len += told.len();
-            self.chunks.push(told.into());
-        }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing has been told yet.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The latest.
-    pub fn last(&self) -> Option<&T> {
-        self.chunks.last()?.last()
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
-    }
-}
-
-impl Log {
-    /// When the last of them happened.
-    pub fn end(&self) -> u64 {
-        self.last().map_or(0, |event| event.at)
-    }
-}
+pub use log::{Chunks, Log};
+pub use rewind::Rewind;
 
 /// Where a request stands on its replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,14 +92,17 @@ impl ReplicaView {
         if changes.is_empty() {
             return;
         }
-        let mut blocks = self.blocks.to_vec();
+        // Copied only where what was drawn holds on to it.
+        let blocks = Rc::make_mut(&mut self.blocks);
         for change in changes {
-            blocks[change.block as usize] = (change.state, change.tenant);
+            let block = &mut blocks[change.block as usize];
+            let (before, after) = (block.0, change.state);
+            *block = (change.state, change.tenant);
+            for (state, count) in [(BlockState::Held, &mut self.held), (BlockState::Cached, &mut self.cached)]
+            {
+                *count = *count + u32::from(after == state) - u32::from(before == state);
+            }
         }
-        let count = |state| blocks.iter().filter(|(s, _)| *s == state).count() as u32;
-        self.held = count(BlockState::Held);
-        self.cached = count(BlockState::Cached);
-        self.blocks = blocks.into();
     }
 
     fn started(&mut self, start: &StepStart, ends: u64) {
@@ -198,12 +153,24 @@ pub struct Routed {
     pub decision: Option<Decision>,
 }
 
+/// A request that can never be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The request.
+    pub arrival: Arrival,
+    /// When it arrived, in picoseconds.
+    pub at: u64,
+    /// Why it cannot be.
+    pub why: Rejection,
+}
+
 /// A run as it stood at one moment.
 #[derive(Clone, Debug)]
 pub struct Fold {
     pools: (usize, usize),
-    /// The next event: chunk, and index in it.
-    next: (usize, usize),
+    /// How many events it has taken.
+    next: usize,
+    /// When the latest of them happened.
     at: u64,
     /// The replicas; the same pointer for as long as one did not change.
     pub replicas: Vec<Rc<ReplicaView>>,
@@ -211,8 +178,8 @@ pub struct Fold {
     pub routed: Vec<Rc<Routed>>,
     /// The latest few that were routed, the newest first.
     pub recent: VecDeque<RequestId>,
-    /// Requests that were refused.
-    pub rejected: u32,
+    /// Requests that were refused, in order of arrival.
+    pub refused: Vec<Refused>,
     /// The figures so far.
     pub recorder: Recorder,
 }
@@ -225,12 +192,12 @@ impl Fold {
     pub fn new(replicas: usize, blocks: usize) -> Fold {
         Fold {
             pools: (replicas, blocks),
-            next: (0, 0),
+            next: 0,
             at: 0,
             replicas: (0..replicas).map(|i| Rc::new(ReplicaView::new(i as u32, blocks))).collect(),
             routed: Vec::new(),
             recent: VecDeque::new(),
-            rejected: 0,
+            refused: Vec::new(),
             recorder: Recorder::new(replicas, blocks),
         }
     }
@@ -240,16 +207,13 @@ impl Fold {
         if at < self.at {
             *self = Fold::new(self.pools.0, self.pools.1);
         }
-        self.at = at;
-        while let Some(chunk) = log.chunks.get(self.next.0) {
-            match chunk.get(self.next.1) {
-                Some(event) if event.at <= at => {
-                    self.next.1 += 1;
-                    self.take(event);
-                }
-                Some(_) => return,
-                None => self.next = (self.next.0 + 1, 0),
-            }
+        self.forward(log, at, usize::MAX);
+    }
+
+    /// Takes the events up to a moment, but at most so many.
+    fn forward(&mut self, log: &Log, at: u64, most: usize) {
+        for event in log.from(self.next).take(most).take_while(|event| event.at <= at) {
+            self.take(event);
         }
     }
 
@@ -259,11 +223,18 @@ impl Fold {
         self.routed.get(at)
     }
 
+    /// A request's refusal, once it has been refused.
+    pub fn refusal(&self, request: RequestId) -> Option<&Refused> {
+        let at = self.refused.binary_search_by_key(&request, |r| r.arrival.request).ok()?;
+        self.refused.get(at)
+    }
+
     fn replica(&mut self, index: u32) -> &mut ReplicaView {
         Rc::make_mut(&mut self.replicas[index as usize])
     }
 
     fn take(&mut self, event: &Event) {
+        (self.next, self.at) = (self.next + 1, event.at);
         self.recorder.observe(event);
         match &event.what {
             What::Routed { arrival, replica, decision } => {
@@ -285,7 +256,9 @@ impl Fold {
                     decision: decision.clone(),
                 }));
             }
-            What::Rejected { .. } => self.rejected += 1,
+            What::Rejected { arrival, rejection } => {
+                self.refused.push(Refused { arrival: *arrival, at: event.at, why: *rejection });
+            }
             What::StepStarted { start, ends, blocks } => {
                 let replica = self.replica(start.replica);
                 replica.started(start, *ends);
@@ -301,86 +274,4 @@ impl Fold {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::Experiment;
-    use crate::params::{BackendKind, Config};
-    use crate::policy::PolicyKind;
-
-    fn log(config: &Config, policy: PolicyKind, chunk: usize) -> (Log, Experiment) {
-        let experiment = Experiment::new(Config { backend: BackendKind::Modelled, ..config.clone() });
-        let mut events = Vec::new();
-        experiment
-            .simulation(policy, experiment.modelled_clock())
-            .watch_blocks()
-            .run(|event| events.push(event))
-            .expect("it fits the clock");
-        let mut log = Log::default();
-        for part in events.chunks(chunk) {
-            log.push(part.to_vec());
-        }
-        (log, experiment)
-    }
-
-    #[test]
-    fn at_the_end_everything_is_done_and_the_figures_are_the_runs() {
-        let config = Config::default();
-        let (log, experiment) = log(&config, PolicyKind::PrefixAffinity, 7);
-        let mut fold = Fold::new(4, 384);
-        fold.seek(&log, log.end());
-        let recorder = experiment
-            .run(PolicyKind::PrefixAffinity, experiment.modelled_clock())
-            .expect("it fits the clock");
-        assert_eq!(experiment.summary(&fold.recorder), experiment.summary(&recorder));
-        let done: usize = fold.replicas.iter().map(|r| r.done.len()).sum();
-        assert_eq!((done, fold.routed.len(), fold.rejected), (24, 24, 0));
-        assert!(fold.replicas.iter().all(|r| r.waiting.is_empty() && r.running.is_empty() && r.held == 0));
-        assert_eq!(fold.find(7).map(|r| r.arrival.request), Some(7));
-    }
-
-    /// Loads that a policy saw are those that the picture shows, all through a run with preemptions.
-    #[test]
-    fn the_picture_is_what_the_router_saw() {
-        let config = Config {
-            blocks: crate::params::Blocks::Number(70),
-            requests: 60,
-            rate: 20.0,
-            output_min: 100,
-            output_max: 200,
-            ..Config::default()
-        };
-        let (log, _) = log(&config, PolicyKind::LeastTokens, 64);
-        let mut fold = Fold::new(4, 70);
-        let events: Vec<Event> = log.iter().cloned().collect();
-        let (mut preempted, mut compared) = (0, 0);
-        for event in &events {
-            if let What::Routed { decision: Some(decision), .. } = &event.what {
-                let shown: Vec<u64> = fold.replicas.iter().map(|r| r.outstanding()).collect();
-                assert_eq!(shown, decision.loads, "at {}", event.at);
-                compared += 1;
-            }
-            if let What::StepStarted { start, .. } = &event.what {
-                preempted += start.preempted.len();
-            }
-            fold.take(event);
-            if let What::StepStarted { start, .. } = &event.what {
-                assert_eq!(fold.replicas[start.replica as usize].held, start.held);
-            }
-        }
-        assert!(preempted > 0 && compared == 60, "{preempted} preemptions");
-    }
-
-    #[test]
-    fn going_back_is_starting_over_and_what_did_not_change_is_shared() {
-        let (log, _) = log(&Config::default(), PolicyKind::RoundRobin, 50);
-        let half = log.end() / 2;
-        let (mut once, mut back) = (Fold::new(4, 384), Fold::new(4, 384));
-        once.seek(&log, half);
-        back.seek(&log, log.end());
-        back.seek(&log, half);
-        assert_eq!(once.replicas, back.replicas);
-        let before = once.replicas.clone();
-        once.seek(&log, half);
-        assert!(before.iter().zip(&once.replicas).all(|(a, b)| Rc::ptr_eq(a, b)));
-    }
-}
+pub(crate) mod tests;

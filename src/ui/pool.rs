@@ -28,8 +28,7 @@ const A_REQUEST: f64 = 0.3;
 
 /// How many workers there are for so many jobs: one less than the machine has processors.
 pub fn size(jobs: usize) -> usize {
-    let processors = dom::window().navigator().hardware_concurrency() as usize;
-    processors.saturating_sub(1).min(MOST).min(jobs).max(1)
+    dom::processors().saturating_sub(1).min(MOST).min(jobs).max(1)
 }
 
 /// The page's pool.

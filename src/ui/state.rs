@@ -6,7 +6,8 @@
 use std::rc::Rc;
 
 use super::address;
-use super::study::{Act, Study};
+use super::fork::{self, Fork};
+use super::study::Study;
 use crate::coldstart::Settings;
 use crate::cost::calibrate::Calibration;
 use crate::engine::RequestId;
@@ -15,7 +16,10 @@ use crate::params::{ClockKind, Config, param, to_query};
 use crate::units::PICOS_PER_SECOND;
 use crate::worker::Told;
 
+mod action;
+
 pub use super::lane::{Lane, Status};
+pub use action::{Action, Toward};
 
 /// How long the replay of a race takes at speed 1, in seconds.
 pub const REPLAY_SECONDS: f64 = 10.0;
@@ -74,55 +78,9 @@ pub struct State {
     pub selected: Option<RequestId>,
     /// Prices measured on the reader's machine.
     pub bench: Bench,
+    /// Another future of one of the lanes.
+    pub fork: Option<Rc<Fork>>,
     runs: u32,
-}
-
-/// Everything that can happen to the page.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// The address has this query.
-    Open(String),
-    /// A control's text was changed.
-    Edit {
-        /// The parameter.
-        key: &'static str,
-        /// The text.
-        text: String,
-    },
-    /// All parameters at once: a preset, or the defaults.
-    Apply(Box<Config>),
-    /// The same again, from the start.
-    Restart,
-    /// Go on.
-    Play,
-    /// Stop.
-    Pause,
-    /// Show the result, without the replay.
-    Skip,
-    /// Show this moment, in picoseconds.
-    Seek(u64),
-    /// How fast, as a factor.
-    Speed(f64),
-    /// So many seconds went by on the reader's clock.
-    Tick(f64),
-    /// Give up what is not done yet.
-    Cancel,
-    /// A lane's worker said something.
-    Heard(usize, Told),
-    /// A lane's worker died; why.
-    Died(usize, String),
-    /// Start a lane anew.
-    Revive(usize),
-    /// Explain a request; `None`: the latest.
-    Select(Option<RequestId>),
-    /// The cold start is asked about something else.
-    Cold(Settings),
-    /// Something happened to the sweep.
-    Study(Act),
-    /// The notices have been read.
-    Dismiss,
-    /// Prices are being measured, are, or cannot be.
-    Bench(Bench),
 }
 
 impl State {
@@ -142,6 +100,7 @@ impl State {
             hint: 0,
             selected: None,
             bench: Bench::Idle,
+            fork: None,
             runs: 0,
         };
         state.load(query);
@@ -174,13 +133,38 @@ impl State {
 
     /// Up to where simulated time may go: what every living lane has computed.
     pub fn horizon(&self) -> u64 {
-        let unsettled = self.lanes.iter().filter(|lane| !lane.settled());
-        unsettled.map(|lane| lane.progress.at).min().unwrap_or_else(|| self.end())
+        let unsettled = self.lanes.iter().filter(|lane| !lane.settled()).map(|lane| lane.progress.at);
+        // Up to where they part, a fork is what its lane is.
+        let fork = self.fork.iter().filter(|fork| !fork.future.settled());
+        let fork = fork.map(|fork| fork.future.progress.at.max(fork.at));
+        unsettled.chain(fork).min().unwrap_or_else(|| self.end())
     }
 
     /// The end of the longest run, as far as it is known.
     pub fn end(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.progress.at).max().unwrap_or(0)
+        self.every().map(|lane| lane.progress.at).max().unwrap_or(0)
+    }
+
+    /// All runs that there are to see: the lanes, and the fork where there is one.
+    pub fn every(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().chain(self.fork.as_ref().map(|fork| &fork.future))
+    }
+
+    /// The last instant, up to the moment shown, at which anything happened.
+    pub fn instant(&self) -> Option<u64> {
+        let until = self.at.saturating_add(1);
+        self.every().filter_map(|lane| lane.log.instant_before(until)).max()
+    }
+
+    /// Where a step goes; `None`: nothing happened there, or it is not known yet.
+    pub fn step(&self, toward: Toward) -> Option<u64> {
+        match toward {
+            Toward::Past => self.every().filter_map(|lane| lane.log.instant_before(self.at)).max(),
+            Toward::Future => {
+                let next = self.every().filter_map(|lane| lane.log.next_instant(self.at)).min();
+                next.filter(|next| *next <= self.horizon())
+            }
+        }
     }
 
     /// How far the scale of time reaches: the end, or what it is expected to be.
@@ -190,7 +174,7 @@ impl State {
 
     /// Where the replay stops for want of events, where they are not all kept.
     fn last_drawn(&self) -> Option<u64> {
-        self.lanes.iter().filter(|lane| lane.truncated()).map(|lane| lane.log.end()).min()
+        self.every().filter(|lane| lane.truncated()).map(|lane| lane.log.end()).min()
     }
 
     /// Whether the moment shown is the end of everything.
@@ -249,6 +233,7 @@ impl State {
                 self.restart();
             }
             Action::Restart => self.restart(),
+            Action::Still => self.skip = true,
             Action::Play => {
                 if self.settled() && self.lanes.iter().any(|lane| lane.status == Status::Cancelled) {
                     self.restart();
@@ -266,6 +251,11 @@ impl State {
                 // Whoever looks at a moment wants to see that one.
                 (self.paused, self.skip) = (self.paused || self.skip || self.over(), false);
                 self.at = at.min(self.horizon());
+            }
+            Action::Step(toward) => {
+                if let Some(at) = self.step(toward) {
+                    (self.paused, self.skip, self.at) = (true, false, at);
+                }
             }
             Action::Speed(speed) => self.speed = speed,
             Action::Tick(seconds) => self.tick(seconds),
@@ -285,8 +275,12 @@ impl State {
                 self.settle();
             }
             Action::Revive(lane) => {
-                self.runs += 1;
                 self.paused = false;
+                // Beyond the lanes is the fork.
+                if lane == self.lanes.len() {
+                    return self.fork(fork::Act::Again);
+                }
+                self.runs += 1;
                 let runs = self.runs;
                 if let Some(own) = self.lanes.get_mut(lane) {
                     *own = Lane::new(own.policy, runs);
@@ -295,6 +289,7 @@ impl State {
             Action::Select(request) => self.selected = request,
             Action::Cold(settings) => self.cold = settings,
             Action::Study(act) => Rc::make_mut(&mut self.study).act(act, &self.config),
+            Action::Fork(act) => self.fork(act),
             Action::Dismiss => self.notices.clear(),
             Action::Bench(bench) => self.bench = bench,
         }
@@ -334,6 +329,27 @@ impl State {
         self.paused = false;
         self.hint = span(&self.config);
         self.selected = None;
+        self.fork = None;
+    }
+
+    fn fork(&mut self, act: fork::Act) {
+        self.runs += 1;
+        match act {
+            fork::Act::Ask { lane, change } => {
+                let ask = self.lanes.get(lane).map(|of| (lane, of.policy));
+                let fork = ask.and_then(|ask| Fork::new(ask, self.at, change, &self.config, self.runs).ok());
+                self.fork = fork.map(Rc::new);
+            }
+            fork::Act::Drop => {
+                self.fork = None;
+                self.at = self.at.min(self.horizon());
+            }
+            act => {
+                if let Some(fork) = &mut self.fork {
+                    Rc::make_mut(fork).act(act, self.runs);
+                }
+            }
+        }
     }
 
     /// Shows the result where the replay is left out and there is a result.
@@ -354,27 +370,10 @@ impl State {
     }
 
     fn hear(&mut self, lane: usize, told: Told) {
-        let Some(own) = self.lanes.get_mut(lane) else { return };
-        match told {
-            Told::Started { run } if run == own.run => own.status = Status::Running,
-            Told::Slice { run, progress, events, points } if run == own.run && !own.settled() => {
-                own.progress = progress;
-                own.log.push(events);
-                own.points.push(points);
-            }
-            Told::Finished { run, finished } if run == own.run && !own.settled() => {
-                own.status = Status::Done(finished.into());
-                self.settle();
-            }
-            Told::Refused { message } if !own.settled() => {
-                own.status = Status::Refused(message);
-                self.settle();
-            }
-            Told::Failed { message } if !own.settled() => {
-                own.status = Status::Dead(message);
-                self.settle();
-            }
-            _ => {}
+        if let Some(own) = self.lanes.get_mut(lane)
+            && own.hear(told)
+        {
+            self.settle();
         }
     }
 }

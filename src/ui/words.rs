@@ -1,5 +1,6 @@
 //! Numbers and results as the page words them.
 
+use crate::params::{Config, PARAMS};
 use crate::policy::{PolicyKind, grouped};
 use crate::report::columns;
 use crate::sim::{Outcome, Record, Summary};
@@ -8,6 +9,13 @@ use crate::units::{PICOS_PER_SECOND, Span, Time};
 /// Okabe and Ito's colours, which most colour-blind readers can tell apart, without black.
 pub const TENANT_COLOURS: [&str; 7] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"];
+
+/// What the command line is told of a configuration: what differs from the defaults, but for some keys.
+pub fn flags(config: &Config, but: &[&str]) -> String {
+    let default = Config::default();
+    let differs = PARAMS.iter().filter(|p| !but.contains(&p.key) && p.get(config) != p.get(&default));
+    differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect()
+}
 
 /// Which of the tenant colours a tenant has; there are more tenants than colours.
 pub fn colour_of(tenant: Option<u32>) -> usize {
@@ -37,7 +45,8 @@ pub fn seconds(s: f64) -> String {
         s if s >= 10.0 => format!("{s:.1} s"),
         s if s >= 0.1 => format!("{s:.2} s"),
         s if s >= 1e-3 => format!("{:.1} ms", s * 1e3),
-        s if s > 0.0 => format!("{:.1} µs", s * 1e6),
+        s if s >= 1e-6 => format!("{:.1} µs", s * 1e6),
+        s if s > 0.0 => format!("{:.1} ns", s * 1e9),
         _ => "0 s".into(),
     }
 }
@@ -110,6 +119,14 @@ pub fn verdict(results: &[(PolicyKind, &Summary)]) -> String {
             .collect();
         parts.push(format!("{title}: {}", row.join(", ")));
     }
+    let rejected: Vec<String> = results
+        .iter()
+        .filter(|(_, summary)| summary.rejected > 0)
+        .map(|(policy, s)| format!("{} {} of {}", policy.name(), s.rejected, s.arrived))
+        .collect();
+    if !rejected.is_empty() {
+        parts.push(format!("Requests rejected: {}", rejected.join(", ")));
+    }
     format!("The race is over. {}.", parts.join(". "))
 }
 
@@ -117,12 +134,12 @@ pub fn verdict(results: &[(PolicyKind, &Summary)]) -> String {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::params::{BackendKind, Config};
+    use crate::params::BackendKind;
 
     #[test]
     fn times_have_as_many_digits_as_tell_something() {
-        let texts = [0.0, 2.5e-6, 0.0123, 0.25, 7.678, 42.06, 1234.5].map(seconds);
-        assert_eq!(texts, ["0 s", "2.5 µs", "12.3 ms", "0.25 s", "7.68 s", "42.1 s", "1234 s"]);
+        let texts = [0.0, 2.5e-9, 4.3e-6, 0.0123, 0.25, 7.678, 42.06, 1234.5].map(seconds);
+        assert_eq!(texts, ["0 s", "2.5 ns", "4.3 µs", "12.3 ms", "0.25 s", "7.68 s", "42.1 s", "1234 s"]);
     }
 
     #[test]

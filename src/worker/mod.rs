@@ -9,17 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::cost::calibrate::Calibration;
 use crate::policy::PolicyKind;
+use crate::runlog::Change;
 use crate::sim::{Event, Summary};
 use crate::sweep::{Done, Equivalents, Plan};
 
 #[cfg(target_arch = "wasm32")]
 mod bench;
 #[cfg(target_arch = "wasm32")]
+mod fork;
+#[cfg(target_arch = "wasm32")]
 mod run;
 #[cfg(target_arch = "wasm32")]
 mod sweep;
 mod trend;
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", feature = "prerender"))]
 pub mod wire;
 
 #[cfg(target_arch = "wasm32")]
@@ -40,6 +43,20 @@ pub enum Job {
         query: String,
         /// Under which policy.
         policy: PolicyKind,
+    },
+    /// Run a configuration under one policy up to a moment, and from there on with a change; and once
+    /// without it.
+    Fork {
+        /// The run's number.
+        run: u32,
+        /// The configuration, as a URL's query.
+        query: String,
+        /// Under which policy up to the moment.
+        policy: PolicyKind,
+        /// The moment, in picoseconds.
+        at: u64,
+        /// What is different from then on.
+        change: Change,
     },
     /// Run some jobs of a sweep, one after the other.
     Sweep {
@@ -133,6 +150,13 @@ pub enum Told {
         events: Vec<Event>,
         /// How the figures changed.
         points: Vec<Point>,
+    },
+    /// What a run that is forked comes to without the change.
+    Original {
+        /// The number of the fork's run.
+        run: u32,
+        /// Its figures.
+        summary: Box<Summary>,
     },
     /// A run is over.
     Finished {

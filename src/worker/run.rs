@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
-use super::{Finished, Job, MAX_EVENTS, Progress, Told, Trend, bench, sweep, wire};
+use super::{Finished, Job, MAX_EVENTS, Progress, Told, Trend, bench, fork, sweep, wire};
 use crate::engine::{Engine, SharedModel};
 use crate::experiment::{Experiment, random_model};
 use crate::params::{ClockKind, Config, from_query};
@@ -21,7 +21,7 @@ pub(super) const SLICE: f64 = 0.025;
 const NAP: i32 = 40;
 
 /// How many events a message carries at most, so that the page is not long at any one of them.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// Seconds of the worker's own clock.
 #[wasm_bindgen]
@@ -82,6 +82,10 @@ fn take(job: Job) {
                 Some(problem) => tell(&Told::Refused { message: problem.to_string() }),
                 None => spawn_local(race(run, config, policy)),
             }
+        }
+        Job::Fork { run, query, policy, at, change } => {
+            want(run);
+            spawn_local(fork::run(run, query, (policy, at, change)));
         }
         Job::Sweep { run, plan, jobs } => {
             want(run);
@@ -177,13 +181,13 @@ async fn race(run: u32, config: Config, policy: PolicyKind) {
 }
 
 /// Bytes of this instance's memory, which grows and never shrinks.
-fn memory_bytes() -> u64 {
+pub(super) fn memory_bytes() -> u64 {
     const PAGE: u64 = 65_536;
     core::arch::wasm32::memory_size::<0>() as u64 * PAGE
 }
 
 /// How many requests an event finishes or refuses.
-fn settled(event: &Event) -> u32 {
+pub(super) fn settled(event: &Event) -> u32 {
     match &event.what {
         What::StepEnded { end, .. } => end.emitted.iter().filter(|token| token.last).count() as u32,
         What::Rejected { .. } => 1,

@@ -59,6 +59,11 @@ impl Trend {
         }
     }
 
+    /// From now on there are so many replicas, if that is more than before.
+    pub fn grow(&mut self, replicas: usize) {
+        self.assignments.resize(replicas.max(self.assignments.len()), 0);
+    }
+
     /// Takes an event; the new point, where any figure has changed by it.
     pub fn observe(&mut self, event: &Event) -> Option<Point> {
         match &event.what {

@@ -151,8 +151,8 @@ sweepTest("with the keyboard alone: values, run, plot", "&requests=12&sweep_seed
   await page.keyboard.press("Enter");
   await sweepOver(page);
   assert.equal(new URL(page.url()).search, "?requests=12&backend=modelled&sweep_over=replicas=2,3&sweep_seeds=2");
-  const canvas = id(page, "sweep-results").locator("canvas");
-  await canvas.focus();
+  const plot = id(page, "sweep-results").locator("svg.plot-surface");
+  await plot.focus();
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
   const readout = await id(page, "sweep-results").locator(".plot-readout").textContent();
@@ -166,7 +166,7 @@ sweepTest("the address brings a sweep back, and says what it did not understand"
     assert.equal(await id(page, "sweep-param-1").inputValue(), "devices");
     await id(page, "sweep-run").click();
     await sweepOver(page);
-    assert.equal(await id(page, "sweep-results").locator("canvas").count(), 2);
+    assert.equal(await id(page, "sweep-results").locator("svg.plot-surface").count(), 2);
     await id(page, "sweep-param-1").selectOption("");
     await page.waitForFunction(() => location.search === "?requests=12&backend=modelled&sweep_figure=reuse");
   });

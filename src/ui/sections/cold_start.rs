@@ -6,6 +6,7 @@ use super::cold_start_control::Control;
 use crate::coldstart::{
     Bandwidth, LEFT_OUT, PARAMS, Path, Precision, Row, Settings, consequences, rate_text, rows, seconds_text,
 };
+use crate::ui::widgets::use_said;
 
 /// What [`ColdStart`] is given.
 #[derive(PartialEq, Properties)]
@@ -24,6 +25,7 @@ pub fn ColdStart(props: &ColdStartProps) -> Html {
     let controls = (0..PARAMS.len()).map(|setting| {
         html! { <Control key={setting} {setting} {settings} on_change={props.on_change.clone()} /> }
     });
+    use_said(format!("{}: {}", seconds_text(transfer.seconds()), transfer.formula()).into());
     let consequences = consequences(&settings).into_iter().map(|consequence| {
         html! { <li key={consequence.title}><h4>{ consequence.title }</h4><p>{ consequence.text }</p></li> }
     });
@@ -36,7 +38,7 @@ pub fn ColdStart(props: &ColdStartProps) -> Html {
                    division, and no cleverness in routing or scaling gets below it." }
             </p>
             <div class="cold-controls">{ for controls }</div>
-            <div class="cold-result" aria-live="polite">
+            <div class="cold-result">
                 <p class="cold-seconds">{ seconds_text(transfer.seconds()) }</p>
                 <p class="cold-formula">{ transfer.formula() }</p>
                 <p class="cold-help">
@@ -46,9 +48,9 @@ pub fn ColdStart(props: &ColdStartProps) -> Html {
                     }
                 </p>
             </div>
-            <div class="cold-scroll" tabindex="0" role="region" aria-label="Table of transfer times">
+            <section class="cold-scroll" tabindex="0" aria-label="Table of transfer times">
                 { table(&settings) }
-            </div>
+            </section>
             { source(settings.bandwidth) }
             <h3>{ "What follows" }</h3>
             <ol class="cold-consequences">{ for consequences }</ol>

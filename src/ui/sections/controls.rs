@@ -67,16 +67,16 @@ pub fn Controls(props: &Props) -> Html {
             <div class="buttons">
                 <span>{ "Start from: " }</span>
                 { for Preset::ALL.into_iter().map(|(name, kind)| preset(name, kind)) }
-                <button type="button" onclick={reset} disabled={state.config == Config::default() && state.drafts.is_empty()}
+                <button type="button" onclick={reset} aria-disabled={(state.config == Config::default() && state.drafts.is_empty()).to_string()}
                     data-testid="reset">{ "Reset to the defaults" }</button>
             </div>
-            <form class="fields" onsubmit={|event: SubmitEvent| event.prevent_default()}>
+            <div class="fields">
                 { group(Group::Trace, true) }{ group(Group::Fleet, true) }{ group(Group::Policy, true) }
                 <div class="stack">{ group(Group::Objectives, true) }{ group(Group::Run, true) }</div>
                 <details class="advanced"><summary>{ "More parameters" }</summary>
                     <div class="fields">{ for Group::ALL.into_iter().map(|g| group(g, false)) }</div>
                 </details>
-            </form>
+            </div>
         </section>
     }
 }

@@ -31,7 +31,7 @@ pub fn Fit() -> Html {
                 as arrived when its loop comes round to it. No single set of constants has all of it: the published \
                 round-robin row is slower against the other two than its reuse explains.",
                 LOOK_ALIKES.0, LOOK_ALIKES.1) }</p>
-            <div class="scroll" tabindex="0" role="region" aria-label="The fit">
+            <section class="scroll" tabindex="0" aria-label="The fit">
                 <table>
                     <caption>{ "Published and fitted: medians over the traces, goodput the mean" }</caption>
                     <thead><tr><td></td>{ for heads.map(|head| html! { <th scope="col">{ head }</th> }) }</tr></thead>
@@ -42,7 +42,7 @@ pub fn Fit() -> Html {
                         </>
                     }) }</tbody>
                 </table>
-            </div>
+            </section>
         </details>
     }
 }

@@ -5,6 +5,7 @@ pub mod cold_start;
 mod cold_start_control;
 mod controls;
 mod fit;
+mod fork;
 mod glossary;
 mod notices;
 mod opening;
@@ -18,6 +19,7 @@ mod worth_results;
 
 pub use cold_start::ColdStart;
 pub use controls::Controls;
+pub use fork::ForkHere;
 pub use glossary::Glossary;
 pub use notices::Notices;
 pub use opening::Opening;

@@ -13,8 +13,8 @@ pub fn Notices(props: &Props) -> Html {
     }
     let dismiss = props.dispatch.reform(|_: MouseEvent| Action::Dismiss);
     html! {
-        <div class="notice" role="status" data-testid="notices">
-            <p>{ "Some of this page's address was not understood and left at its default:" }</p>
+        <div class="notice" data-testid="notices">
+            <p>{ "Not all of this page's address was taken as it stands; what is not taken has its default:" }</p>
             <ul>{ for props.state.notices.iter().map(|text| html! { <li>{ text }</li> }) }</ul>
             <button type="button" onclick={dismiss} data-testid="dismiss">{ "Dismiss" }</button>
         </div>

@@ -10,9 +10,7 @@ use crate::ui::words::seconds;
 
 fn price_row(name: &str, price: StepPrice) -> Html {
     let cell = |picos: u64| html! { <td>{ seconds(picos as f64 / 1e12) }</td> };
-    let cells = |p: PiecePrice| {
-        [cell(p.base), cell(p.per_token), html! { <td>{ format!("{:.1} ns", p.per_pair as f64 / 1e3) }</td> }]
-    };
+    let cells = |p: PiecePrice| [p.base, p.per_token, p.per_pair].map(cell);
     html! {
         <tr><th scope="row">{ name.to_owned() }</th>{ for cells(price.prefill) }{ for cells(price.decode) }</tr>
     }
@@ -22,8 +20,16 @@ fn price_row(name: &str, price: StepPrice) -> Html {
 #[component]
 pub fn Prices(props: &Props) -> Html {
     let (state, dispatch) = (&props.state, &props.dispatch);
-    let measure = dispatch.reform(|_: MouseEvent| Action::Bench(Bench::Running(0, 0)));
     let running = matches!(state.bench, Bench::Running(..));
+    // The button keeps the focus while it has nothing to do.
+    let measure = {
+        let dispatch = dispatch.clone();
+        Callback::from(move |_: MouseEvent| {
+            if !running {
+                dispatch.emit(Action::Bench(Bench::Running(0, 0)));
+            }
+        })
+    };
     let own = match &state.bench {
         Bench::Done(found) => price_row("this machine", found.price),
         _ => html! {},
@@ -34,7 +40,7 @@ pub fn Prices(props: &Props) -> Html {
             <p class="intro">{ "Under the modelled clock a forward pass costs a base, something for each token it \
                 computes, and something for each pair of tokens that attend to each other: so the same race gives the \
                 same figures on every machine." }</p>
-            <div class="scroll" tabindex="0" role="region" aria-label="Prices">
+            <section class="scroll" tabindex="0" aria-label="Prices">
                 <table>
                     <caption>{ format!("In force: {}", state.config.cost) }</caption>
                     <thead>
@@ -48,9 +54,9 @@ pub fn Prices(props: &Props) -> Html {
                         { own }
                     </tbody>
                 </table>
-            </div>
+            </section>
             <div class="buttons">
-                <button type="button" disabled={running} onclick={measure} data-testid="measure">{ "Measure this machine" }</button>
+                <button type="button" aria-disabled={running.to_string()} onclick={measure} data-testid="measure">{ "Measure this machine" }</button>
                 { outcome(props) }
             </div>
             <Fit />
@@ -76,7 +82,7 @@ fn outcome(props: &Props) -> Html {
                 .reform(move |_: MouseEvent| Action::Edit { key: "cost", text: cost.to_string() });
             html! {
                 <>
-                    <button type="button" onclick={apply} disabled={used} data-testid="use-prices">{ "Use these prices" }</button>
+                    <button type="button" onclick={apply} aria-disabled={used.to_string()} data-testid="use-prices">{ "Use these prices" }</button>
                     <span class="quiet" data-testid="bench">{ format!(
                         "15 measurements, each of at least 100 ticks of a clock that ticks every {}; the fit is off by at most {:.0} % for a prefill and {:.0} % for a decode.",
                         seconds(found.grain), 100.0 * found.prefill_worst, 100.0 * found.decode_worst) }</span>

@@ -1,23 +1,25 @@
 //! What the race came to: the table, and what to take away from here.
 
+use std::rc::Rc;
+
 use yew::prelude::*;
 
-use crate::params::{Config, PARAMS};
+use crate::params::Config;
+use crate::plot::Chart;
 use crate::policy::PolicyKind;
 use crate::report::{Better, columns, join_json, winners};
 use crate::sim::Summary;
+use crate::ui::beforehand::{beforehand, ended};
 use crate::ui::charts::{charts, moment};
-use crate::ui::dom;
+use crate::ui::dom::{self, use_visible};
+use crate::ui::moment::line;
 use crate::ui::state::{Lane, State};
-use crate::ui::widgets::{Mark, Plot};
-use crate::ui::words::verdict;
+use crate::ui::widgets::{Mark, Plot, Said};
+use crate::ui::words::{flags, verdict};
 
 /// The command that does the same natively.
 fn command(config: &Config) -> String {
-    let default = Config::default();
-    let differs = PARAMS.iter().filter(|p| p.get(config) != p.get(&default));
-    let flags: Vec<String> = differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect();
-    format!("warmroute run{}", flags.concat())
+    format!("warmroute run{}", flags(config, &[]))
 }
 
 fn results(state: &State) -> Vec<(PolicyKind, &Summary)> {
@@ -52,7 +54,7 @@ fn table(state: &State) -> Html {
         }
     };
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label="Results table">
+        <section class="scroll" tabindex="0" aria-label="Results table">
             <table data-testid="results">
                 <caption>{ conditions(&state.config) }</caption>
                 <thead><tr>
@@ -66,7 +68,7 @@ fn table(state: &State) -> Html {
                 </tr></thead>
                 <tbody>{ for state.lanes.iter().map(|lane| row(lane.policy)) }</tbody>
             </table>
-        </div>
+        </section>
     }
 }
 
@@ -98,7 +100,7 @@ fn conditions(config: &Config) -> String {
 
 /// What the plots depend on: the moment, as finely as it is drawn, and how much has been told of each
 /// run by then.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Drawn {
     moment: u64,
     told: Vec<(u32, usize, bool)>,
@@ -108,6 +110,49 @@ fn told(state: &State) -> Vec<(u32, usize, bool)> {
     // Before the result there is nothing to draw without a replay, so nothing to be drawn again.
     let points = |lane: &Lane| if state.at > 0 { lane.points.len() } else { 0 };
     state.lanes.iter().map(|lane| (lane.run, points(lane), state.settled())).collect()
+}
+
+/// The plots and the table.
+fn figures(state: &State, plots: &[Rc<Chart>]) -> Html {
+    html! {
+        <>
+            <div class="plots">
+                { for plots.iter().cloned().map(|chart| {
+                    let key = chart.title.clone();
+                    let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
+                    html! { <Plot {key} {chart} {label} /> }
+                }) }
+            </div>
+            { table(state) }
+        </>
+    }
+}
+
+/// What was rejected under which policy, where anything was.
+fn rejections(results: &[(PolicyKind, &Summary)]) -> Vec<String> {
+    let said = results.iter().filter(|(_, summary)| summary.rejected > 0);
+    said.map(|(policy, summary)| {
+        let why = summary.rejections.last().map_or("", |last| last.message.as_str());
+        format!(
+            "{}: {} of {} requests rejected, since they can never be served ({why}).",
+            policy.name(),
+            summary.rejected,
+            summary.arrived
+        )
+    })
+    .collect()
+}
+
+/// What a fork came to, said at the moment at which it begins.
+fn forked(state: &State) -> String {
+    let fork = state.fork.as_ref().filter(|fork| fork.at == state.at);
+    let both = fork.and_then(|fork| Some((fork.original.as_ref()?, fork.future.finished()?)));
+    both.map_or_else(String::new, |(original, finished)| {
+        let told = columns().into_iter().filter(|c| ["reuse", "ttft_p50"].contains(&c.key));
+        let told =
+            told.map(|c| format!("{} {}, was {}", c.heading(), c.text(&finished.summary), c.text(original)));
+        format!(" The fork is computed: {}.", told.collect::<Vec<_>>().join("; "))
+    })
 }
 
 /// What the section is given.
@@ -121,14 +166,22 @@ pub struct ResultsProps {
 #[component]
 pub fn Results(props: &ResultsProps) -> Html {
     let state = &*props.state.0;
-    let drawn = Drawn { moment: moment(state), told: told(state) };
+    let place = use_node_ref();
+    let visible = use_visible(place.clone());
+    let now = Drawn { moment: moment(state), told: told(state) };
+    // What nobody sees follows time only to its end.
+    let kept = use_mut_ref(|| None);
+    let drawn = if visible || state.over() { now } else { kept.borrow_mut().take().unwrap_or(now) };
+    *kept.borrow_mut() = Some(drawn.clone());
     let plots = {
         let state = props.state.clone();
         use_memo(drawn, move |_| charts(&state.0))
     };
     let shown = results(state);
     let complete = shown.len() == state.lanes.len() && !shown.is_empty();
-    let said = if state.over() && complete { verdict(&shown) } else { String::new() };
+    let line = if state.paused && !state.over() { line(state) + &forked(state) } else { String::new() };
+    let said = if state.over() && complete { verdict(&shown) } else { line };
+    let rejected = if state.over() { rejections(&shown) } else { Vec::new() };
     let config = state.config.clone();
     let copy_link =
         Callback::from(|_: MouseEvent| dom::copy(&dom::window().location().href().unwrap_or_default()));
@@ -141,17 +194,22 @@ pub fn Results(props: &ResultsProps) -> Html {
         })
     };
     html! {
-        <section id="results" aria-labelledby="results-title">
+        <section id="results" ref={place} aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
-            <div class="plots">
-                { for plots.iter().cloned().map(|chart| {
-                    let key = chart.title.clone();
-                    let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
-                    html! { <Plot {key} {chart} {label} /> }
-                }) }
-            </div>
-            { table(state) }
-            <p class="hidden" aria-live="polite" data-testid="verdict">{ said }</p>
+            <div class="computed">{ figures(state, &plots) }</div>
+            { beforehand(|| {
+                let state = ended();
+                let said = verdict(&results(&state));
+                html! {
+                    <>
+                        <p class="intro">{ "Computed when this page was built, by the scheduler alone under the modelled clock; \
+                            with JavaScript every token is computed as well, for the same figures. " }{ said }</p>
+                        { figures(&state, &charts(&state)) }
+                    </>
+                }
+            }) }
+            { for rejected.into_iter().map(|said| html! { <p class="dead" data-testid="rejections">{ said }</p> }) }
+            <Said id="verdict" text={said} />
             <p class="reproduce"><code data-testid="command">{ command(&state.config) }</code></p>
             <div class="buttons">
                 <button type="button" onclick={copy_link} data-testid="copy-link">{ "Copy link" }</button>

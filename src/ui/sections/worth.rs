@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
 use super::worth_controls::form;
@@ -45,6 +46,14 @@ pub(super) fn button(id: &'static str, text: &'static str, off: bool, onclick: C
     html! { <button type="button" disabled={off} {onclick} data-testid={id}>{ text }</button> }
 }
 
+/// Gives the focus to a button, where the one that had it goes away.
+pub(super) fn focus(id: &str) {
+    let found = dom::document().query_selector(&format!("[data-testid={id}]")).ok().flatten();
+    if let Some(button) = found.and_then(|e| e.dyn_into::<web_sys::HtmlElement>().ok()) {
+        let _ = button.focus();
+    }
+}
+
 /// A command that does the same natively, to be copied.
 pub(super) fn shown_command(id: &'static str, command: String) -> Html {
     let own = command.clone();
@@ -79,13 +88,13 @@ pub(super) fn numbers(
     html! {
         <details>
             <summary>{ summary }</summary>
-            <div class="scroll" tabindex="0" role="region" aria-label={summary}>
+            <section class="scroll" tabindex="0" aria-label={summary}>
                 <table data-testid={id}>
                     <caption>{ caption }</caption>
                     <thead><tr>{ for heads }</tr></thead>
                     <tbody>{ for rows }</tbody>
                 </table>
-            </div>
+            </section>
         </details>
     }
 }
@@ -94,6 +103,7 @@ pub(super) fn numbers(
 fn example(props: &StudyProps) -> Callback<MouseEvent> {
     let (config, dispatch) = (props.config.clone(), props.dispatch.clone());
     Callback::from(move |_: MouseEvent| {
+        focus("sweep-run");
         dispatch.emit(Action::Apply(Box::new(Config {
             backend: BackendKind::Modelled,
             devices: Devices::Separate,

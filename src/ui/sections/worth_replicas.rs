@@ -2,11 +2,12 @@
 
 use yew::prelude::*;
 
-use super::worth::{StudyProps, button, numbers, shown_command, stopped};
+use super::worth::{StudyProps, button, focus, numbers, shown_command, stopped};
 use crate::params::Config;
 use crate::ui::state::Action;
 use crate::ui::study::words::{scan_command, scanned};
 use crate::ui::study::{Act, BY, OF, Phase, Scan};
+use crate::ui::widgets::Said;
 
 /// The part of the section.
 pub(super) fn replicas(props: &StudyProps) -> Html {
@@ -31,9 +32,9 @@ pub(super) fn replicas(props: &StudyProps) -> Html {
                 }
             </div>
             if let Some(scan) = &study.scan { { result(props, scan) } }
-            <p class="hidden" aria-live="polite" data-testid="scan-verdict">{
+            <Said id="scan-verdict" text={
                 study.scan.as_ref().filter(|scan| scan.phase == Phase::Done).map_or_else(String::new, |scan| scanned(scan).join(" "))
-            }</p>
+            } />
         </>
     }
 }
@@ -41,7 +42,10 @@ pub(super) fn replicas(props: &StudyProps) -> Html {
 /// What came of it so far.
 fn result(props: &StudyProps, scan: &Scan) -> Html {
     let (done, of) = (scan.found.len() as u64, scan.seeds.count());
-    let cancel = props.dispatch.reform(|_: MouseEvent| Action::Study(Act::Cancel));
+    let cancel = props.dispatch.reform(|_: MouseEvent| {
+        focus("scan-run");
+        Action::Study(Act::Cancel)
+    });
     let settled = scan.phase != Phase::Running;
     let same = |config: &Config| Config { policy: Vec::new(), ..config.clone() };
     let stale = same(&scan.config) != same(&props.config);

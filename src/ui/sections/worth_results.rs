@@ -13,7 +13,7 @@ use crate::ui::state::Action;
 use crate::ui::study::settings::Refusal;
 use crate::ui::study::words::{knee, stat, sweep_command, value_text, verdict};
 use crate::ui::study::{Act, Phase, Sweep};
-use crate::ui::widgets::{Mark, Plot};
+use crate::ui::widgets::{Mark, Plot, Said};
 
 /// Rows of the table beyond which only a file has them all.
 const MOST_ROWS: usize = 600;
@@ -30,7 +30,7 @@ pub(super) struct Drawn {
 pub(super) fn results(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>, drawn: Option<&Drawn>) -> Html {
     let figure = props.study.settings.figure;
     let (Some(sweep), Some(Drawn { results, plots })) = (&props.study.sweep, drawn) else {
-        return html! { <p class="hidden" aria-live="polite" data-testid="sweep-verdict"></p> };
+        return html! { <Said id="sweep-verdict" text="" /> };
     };
     let stale = plan.as_ref().is_ok_and(|plan| *plan != *sweep.plan);
     html! {
@@ -43,7 +43,7 @@ pub(super) fn results(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>, dra
             if sweep.phase != Phase::Running { { knees(results) } }
             <p class="quiet">{ conditions(&sweep.plan, figure) }</p>
             { table(results, figure) }
-            <p class="hidden" aria-live="polite" data-testid="sweep-verdict">{ verdict(sweep) }</p>
+            <Said id="sweep-verdict" text={verdict(sweep)} />
             { take_along(sweep) }
         </div>
     }

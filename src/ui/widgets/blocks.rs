@@ -35,23 +35,32 @@ pub fn Blocks(props: &Props) -> Html {
     let all = props.blocks.len();
     let per_cell = all.div_ceil(MOST_CELLS).max(1);
     let cells = all.div_ceil(per_cell);
-    // One path for each look; a cell of several blocks looks like the most used of them.
+    // One path for each look; a cell of several blocks looks like the most used of them. Neighbours that
+    // look the same are one stroke, whose dashes are the cells: the text stays short, since it is written
+    // and read anew with every step.
     let mut free = String::new();
     let mut looks = vec![[String::new(), String::new()]; TENANT_COLOURS.len()];
-    for (cell, group) in props.blocks.chunks(per_cell).enumerate() {
-        let rank = |state: BlockState| match state {
-            BlockState::Free => 0,
-            BlockState::Cached => 1,
-            BlockState::Held => 2,
-        };
+    let rank = |state: BlockState| match state {
+        BlockState::Free => 0,
+        BlockState::Cached => 1,
+        BlockState::Held => 2,
+    };
+    let look = |group: &[(BlockState, Option<u32>)]| {
         let (state, tenant) = group.iter().copied().max_by_key(|(state, _)| rank(*state)).unwrap_or_default();
-        let path = match state {
-            BlockState::Free => &mut free,
-            BlockState::Cached => &mut looks[colour_of(tenant)][0],
-            BlockState::Held => &mut looks[colour_of(tenant)][1],
-        };
-        let (x, y) = (cell % COLUMNS * 5, cell / COLUMNS * 5);
-        write!(path, "M{x} {y}h4v4h-4z").expect("a text takes all that is written");
+        (rank(state), if state == BlockState::Free { 0 } else { colour_of(tenant) })
+    };
+    let mut run: Option<(usize, (usize, usize))> = None;
+    let groups = props.blocks.chunks(per_cell).map(|group| Some(look(group)));
+    for (cell, own) in groups.chain([None]).enumerate() {
+        if let Some((from, (rank, colour))) = run
+            && (own != Some((rank, colour)) || cell % COLUMNS == 0)
+        {
+            let path = if rank == 0 { &mut free } else { &mut looks[colour][rank - 1] };
+            let (x, y) = (from % COLUMNS * 5, from / COLUMNS * 5 + 2);
+            write!(path, "M{x} {y}h{}", (cell - from) * 5 - 1).expect("a text takes all that is written");
+            run = None;
+        }
+        run = run.or(own.map(|own| (cell, own)));
     }
     let rows = cells.div_ceil(COLUMNS);
     let label = format!(
@@ -62,7 +71,7 @@ pub fn Blocks(props: &Props) -> Html {
     );
     html! {
         <figure class="blocks">
-            <svg viewBox={format!("0 0 {} {}", COLUMNS * 5 - 1, rows * 5 - 1)} role="img" aria-label={label}
+            <svg class="cells" viewBox={format!("0 0 {} {}", COLUMNS * 5 - 1, rows * 5 - 1)} role="img" aria-label={label}
                 shape-rendering="crispEdges">
                 <path class="free" d={free} />
                 { for looks.into_iter().enumerate().flat_map(|(tenant, [cached, held])| [

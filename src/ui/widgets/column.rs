@@ -20,8 +20,15 @@ use crate::worker::{Finished, Progress};
 pub struct Props {
     /// Which column.
     pub lane: usize,
+    /// What it is called, where that is not its policy's name.
+    #[prop_or_default]
+    pub title: Option<AttrValue>,
     /// Its policy.
     pub policy: PolicyKind,
+    /// Who decided where the request that is explained goes.
+    pub decided: PolicyKind,
+    /// What is said of requests that were rejected.
+    pub rejected: Option<String>,
     /// How its worker is doing.
     pub status: Status,
     /// How far it has computed.
@@ -59,6 +66,7 @@ impl PartialEq for Props {
             && (self.routed, &self.shown, &self.life, self.chosen)
                 == (other.routed, &other.shown, &other.life, other.chosen)
             && (self.batch, self.waits, self.all) == (other.batch, other.waits, other.all)
+            && (&self.rejected, &self.title, self.decided) == (&other.rejected, &other.title, other.decided)
     }
 }
 
@@ -70,6 +78,7 @@ pub const FEW_REPLICAS: usize = 8;
 pub fn Column(props: &Props) -> Html {
     let (lane, shown) = (props.lane, props.shown.as_ref().map(|r| r.arrival.request));
     let name = props.policy.name();
+    let id = if props.title.is_some() { "fork" } else { name };
     let few = if props.all { props.replicas.len() } else { FEW_REPLICAS };
     let compact = props.replicas.len() > FEW_REPLICAS;
     let keys = {
@@ -101,11 +110,14 @@ pub fn Column(props: &Props) -> Html {
     });
     html! {
         <section class={classes!("lane", name)} data-lane={props.lane.to_string()}
-            data-testid={format!("lane-{name}")} aria-labelledby={format!("lane-{name}")}>
+            data-testid={format!("lane-{id}")} aria-labelledby={format!("lane-{id}")}>
             <header>
-                <h3 id={format!("lane-{name}")}><Mark policy={props.policy} />{ name }</h3>
+                <h3 id={format!("lane-{id}")}><Mark policy={props.policy} />{ props.title.as_deref().unwrap_or(name).to_owned() }</h3>
                 <p class="rule">{ props.policy.summary() }</p>
                 { status(props) }
+                if let Some(rejected) = &props.rejected {
+                    <p class="dead" data-testid="rejected">{ rejected }</p>
+                }
             </header>
             <div class="router" aria-hidden="true">
                 { for props.recent.iter().map(|r| html! {
@@ -115,8 +127,8 @@ pub fn Column(props: &Props) -> Html {
                     </span>
                 }) }
             </div>
-            <Why policy={props.policy} routed={props.shown.clone()} life={props.life.clone()}
-                latest={!props.chosen} dispatch={props.dispatch.clone()} />
+            <Why policy={props.decided} routed={props.shown.clone()} life={props.life.clone()}
+                refused={props.rejected.is_some()} latest={!props.chosen} dispatch={props.dispatch.clone()} />
             <div class={classes!("replicas", compact.then_some("many"))} onkeydown={keys} {onfocusin}
                 {onfocusout}>
                 { for props.replicas.iter().take(few).map(|view| {
@@ -169,13 +181,20 @@ fn status(props: &Props) -> Html {
     html! { <p class="status" data-testid="status">{ text }</p> }
 }
 
-/// What a run holds in memory, and of it what are tensors.
+/// What a run holds in memory, and of what that is made up: the parts that are shown add up.
 fn memory(finished: &Finished) -> String {
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / 1_048_576.0);
-    let all = format!("; {} of memory", mib(finished.memory_bytes));
-    match finished.kv_bytes {
-        0 => all,
-        kv => format!("{all}: {} of keys and values, {} of weights", mib(kv), mib(finished.weight_bytes)),
+    let tenths = |bytes: u64| (bytes as f64 * 10.0 / 1_048_576.0).round() as u64;
+    let mib = |tenths: u64| format!("{}.{} MiB", tenths / 10, tenths % 10);
+    let [all, kv, weights] = [finished.memory_bytes, finished.kv_bytes, finished.weight_bytes].map(tenths);
+    let said = format!("; {} of memory", mib(all));
+    match kv {
+        0 => said,
+        kv => format!(
+            "{said}: {} of keys and values, {} of weights, {} of program, trace and room to spare",
+            mib(kv),
+            mib(weights),
+            mib(all.saturating_sub(kv + weights))
+        ),
     }
 }
 

@@ -25,9 +25,11 @@ impl PartialEq for Props {
     }
 }
 
-/// A slider beside the text: from, to, and whether it is logarithmic. The text takes the whole range,
-/// the slider the part of it that a reader will want.
-fn slider(key: &str) -> Option<(f64, f64, bool)> {
+/// From, to, and whether it is logarithmic.
+type Scale = (f64, f64, bool);
+
+/// A slider beside the text. The text takes the whole range, the slider the part of it that a reader will want.
+fn slider(key: &str) -> Option<Scale> {
     Some(match key {
         "requests" => (4.0, 400.0, true),
         "rate" => (0.5, 200.0, true),
@@ -44,27 +46,33 @@ fn slider(key: &str) -> Option<(f64, f64, bool)> {
     })
 }
 
-const NOTCHES: f64 = 200.0;
+/// A slider's last place; of whole numbers each is one, so that a key goes from one to the next.
+fn notches((from, to, log): Scale, whole: bool) -> f64 {
+    if whole && !log { to - from } else { 200.0 }
+}
 
 /// The slider's place for a value.
-fn place((from, to, log): (f64, f64, bool), value: f64) -> f64 {
+fn place((from, to, log): Scale, value: f64, last: f64) -> f64 {
     let part = if log {
         libm::log2((value / from).max(1e-9)) / libm::log2(to / from)
     } else {
         (value - from) / (to - from)
     };
-    (part * NOTCHES).round().clamp(0.0, NOTCHES)
+    (part * last).round().clamp(0.0, last)
 }
 
 /// The value of a slider's place, rounded to what reads well.
-fn value((from, to, log): (f64, f64, bool), place: f64, whole: bool) -> f64 {
-    let part = place / NOTCHES;
+fn value((from, to, log): Scale, place: f64, last: f64, whole: bool) -> f64 {
+    let part = place / last;
     let exact = if log { from * libm::pow(to / from, part) } else { from + (to - from) * part };
     if whole {
         return exact.round();
     }
-    let digits = (2.0 - libm::log10(exact.max(1e-9)).floor()).clamp(0.0, 6.0) as usize;
-    let digits = digits.saturating_sub(1).max(1);
+    // As many digits as tell two neighbouring places apart, or the slider would stick.
+    let digits = match log {
+        true => (1.0 - libm::log10(exact.max(1e-9)).floor()).clamp(1.0, 6.0) as usize,
+        false => (-libm::log10((to - from) / last)).ceil().clamp(0.0, 6.0) as usize,
+    };
     format!("{exact:.digits$}").parse().unwrap_or(exact)
 }
 
@@ -107,13 +115,14 @@ pub fn Field(props: &Props) -> Html {
     };
     let slide = slider(key).map(|range| {
         let whole = matches!(param.kind, Kind::Integer { .. });
-        let at = text.parse::<f64>().map_or(NOTCHES, |v| place(range, v));
+        let last = notches(range, whole);
+        let at = text.parse::<f64>().map_or(last, |v| place(range, v, last));
         let moved = edit.reform(move |event: InputEvent| {
             let at = text_of(&event).and_then(|t| t.parse().ok()).unwrap_or(0.0);
-            value(range, at, whole).to_string()
+            value(range, at, last, whole).to_string()
         });
         html! {
-            <input type="range" min="0" max={NOTCHES.to_string()} step="1" value={at.to_string()} oninput={moved}
+            <input type="range" min="0" max={last.to_string()} step="1" value={at.to_string()} oninput={moved}
                 aria-label={format!("{}, slider", param.label)} aria-valuetext={format!("{text} {}", param.unit)} />
         }
     });

@@ -1,15 +1,14 @@
-//! A chart on a canvas: sharp at every pixel density, in the reader's theme, with a crosshair that
-//! pointer and keyboard move.
+//! A chart as SVG: the same before any script runs, on paper and in both themes, with a crosshair that pointer and
+//! keyboard move.
 
 use std::rc::Rc;
 
-use plotters::prelude::IntoDrawingArea;
-use plotters_canvas::CanvasBackend;
-use web_sys::HtmlCanvasElement;
 use yew::prelude::*;
 
-use super::surroundings::{use_dark, use_pixel_ratio, use_size};
-use crate::plot::{Chart, Frame, Theme, draw};
+use super::said::use_said;
+use super::surroundings::use_size;
+use crate::plot::svg::{UNITS, svg};
+use crate::plot::{Chart, Frame};
 
 /// What a [`Plot`] is given.
 #[derive(Properties)]
@@ -34,38 +33,18 @@ fn same(one: &Rc<Chart>, other: &Rc<Chart>) -> bool {
 #[derive(Clone)]
 struct Picture {
     chart: Rc<Chart>,
-    size: (f64, f64),
-    ratio: f64,
-    dark: bool,
+    /// In CSS pixels.
+    size: (u32, u32),
 }
 
 impl PartialEq for Picture {
     fn eq(&self, other: &Self) -> bool {
-        same(&self.chart, &other.chart)
-            && (self.size, self.ratio, self.dark) == (other.size, other.ratio, other.dark)
+        self.size == other.size && same(&self.chart, &other.chart)
     }
 }
 
-impl Picture {
-    fn draw(&self, canvas: HtmlCanvasElement) {
-        let pixels = |css: f64| (css * self.ratio).round().max(0.0) as u32;
-        // Also clears what was there.
-        canvas.set_width(pixels(self.size.0));
-        canvas.set_height(pixels(self.size.1));
-        let mut theme = if self.dark { Theme::DARK } else { Theme::LIGHT };
-        // The page's own background shows through.
-        theme.background = None;
-        if let Some(backend) = CanvasBackend::with_canvas_object(canvas) {
-            // A canvas that cannot draw stays empty; the label still says what would be there.
-            let _ = draw(&backend.into_drawing_area(), &self.chart, &theme, self.ratio);
-        }
-    }
-
-    /// The layout in CSS pixels, for the crosshair.
-    fn frame(&self) -> Option<Frame> {
-        Frame::new(&self.chart, (self.size.0.round() as u32, self.size.1.round() as u32), 1.0)
-    }
-}
+/// The size of a picture that nobody has measured, in CSS pixels.
+pub const UNMEASURED: (u32, u32) = (480, 256);
 
 /// How many places the arrow keys stop at.
 const STOPS: usize = 200;
@@ -88,22 +67,14 @@ fn moved(key: &str, at: Option<f64>, stops: &[f64]) -> Option<f64> {
 #[component]
 pub fn Plot(props: &PlotProps) -> Html {
     let node = use_node_ref();
-    let picture = Picture {
-        chart: Rc::clone(&props.chart),
-        size: use_size(&node),
-        ratio: use_pixel_ratio(),
-        dark: use_dark(),
+    let size = match use_size(&node) {
+        (0.0, _) | (_, 0.0) => UNMEASURED,
+        (width, height) => (width.round() as u32, height.round() as u32),
     };
+    let picture = Picture { chart: Rc::clone(&props.chart), size };
     let at = use_state_eq(|| None::<f64>);
-    {
-        let node = node.clone();
-        use_effect_with(picture.clone(), move |picture| {
-            if let Some(canvas) = node.cast() {
-                picture.draw(canvas);
-            }
-        });
-    }
-    let frame = use_memo(picture.clone(), Picture::frame);
+    let drawn = use_memo(picture.clone(), |picture| AttrValue::from(svg(&picture.chart, picture.size)));
+    let frame = use_memo(picture, |picture| Frame::new(&picture.chart, picture.size, 1.0));
 
     let onpointermove = {
         let (at, frame, chart) = (at.setter(), Rc::clone(&frame), Rc::clone(&props.chart));
@@ -138,35 +109,22 @@ pub fn Plot(props: &PlotProps) -> Html {
     };
 
     let cross = (*frame).as_ref().zip(*at).filter(|(frame, x)| (frame.x.low..=frame.x.high).contains(x));
-    // Always there, so that the canvas never changes its place among its siblings: yew would make a
-    // new one, which nobody has drawn on.
-    let line = cross.map_or_else(
-        || "display:none".to_owned(),
-        |(frame, x)| {
-            let (left, plot) = (frame.x_of(x), frame.plot);
-            format!("left:{left}px;top:{}px;height:{}px", plot.top, plot.bottom - plot.top)
-        },
-    );
+    // Always there, so that nothing changes its place among its siblings.
+    let line = cross.map_or_else(String::new, |(frame, x)| {
+        let (units, plot) = (f64::from(UNITS), frame.plot);
+        format!("M{} {}V{}", frame.x_of(x) * units, plot.top * units, plot.bottom * units)
+    });
     let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| props.chart.reading(x));
-    // The surface has a height of its own and the canvas fills it: a canvas without a given size
-    // would take its backing store's, and grow with every measurement.
+    use_said(cross.map_or_else(AttrValue::default, |_| text.clone().into()));
     html! {
         <figure class="plot">
-            <div class="plot-surface" style="position:relative;height:var(--plot-height,18rem)">
-                <canvas
-                    ref={node}
-                    role="img"
-                    aria-label={props.label.clone()}
-                    tabindex="0"
-                    style="display:block;width:100%;height:100%"
-                    {onpointermove}
-                    {onpointerleave}
-                    {onkeydown}
-                    {onblur}
-                />
-                <div class="plot-cross" aria-hidden="true" style={line}></div>
-            </div>
-            <p class="plot-readout" aria-live="polite">{ text }</p>
+            <svg ref={node} class="plot-surface" role="img" aria-label={props.label.clone()} tabindex="0"
+                viewBox={format!("0 0 {} {}", size.0 * UNITS, size.1 * UNITS)}
+                {onpointermove} {onpointerleave} {onkeydown} {onblur}>
+                <g>{ Html::from_html_unchecked((*drawn).clone()) }</g>
+                <path class="plot-cross" d={line} />
+            </svg>
+            <p class="plot-readout">{ text }</p>
         </figure>
     }
 }

@@ -1,17 +1,27 @@
-//! Run, pause, restart, new seed, result, speed, cancel; and the scale of time.
+//! Run, pause, restart, new seed, result, speed, cancel; the scale of time, a step back and forward, and
+//! what happened at the moment shown.
 
 use wasm_bindgen::JsCast;
 use yew::prelude::*;
 
 use crate::params::param;
 use crate::ui::dom;
+use crate::ui::moment;
 use crate::ui::sections::Props;
-use crate::ui::state::Action;
+use crate::ui::state::{Action, Toward};
 use crate::ui::words::time;
 
 /// Speeds on offer, as factors.
-const SPEEDS: [(&str, f64); 6] =
-    [("¼×", 0.25), ("½×", 0.5), ("1×", 1.0), ("2×", 2.0), ("4×", 4.0), ("16×", 16.0)];
+const SPEEDS: [(&str, f64); 8] = [
+    ("0.1×", 0.1),
+    ("¼×", 0.25),
+    ("½×", 0.5),
+    ("1×", 1.0),
+    ("2×", 2.0),
+    ("5×", 5.0),
+    ("10×", 10.0),
+    ("20×", 20.0),
+];
 
 /// The buttons and the scale of time.
 #[component]
@@ -23,6 +33,14 @@ pub fn Transport(props: &Props) -> Html {
         (true, _) => ("Run", Action::Play),
         (false, _) if state.skip => ("Run", Action::Play),
         _ => ("Pause", Action::Pause),
+    };
+    let skip = {
+        let (dispatch, over) = (dispatch.clone(), state.over());
+        Callback::from(move |_: MouseEvent| {
+            if !over {
+                dispatch.emit(Action::Skip);
+            }
+        })
     };
     let new_seed = {
         let dispatch = dispatch.clone();
@@ -50,6 +68,18 @@ pub fn Transport(props: &Props) -> Html {
             }
         })
     };
+    let keys = {
+        let dispatch = dispatch.clone();
+        Callback::from(move |event: KeyboardEvent| {
+            let toward = match event.key().as_str() {
+                "ArrowLeft" | "ArrowDown" => Toward::Past,
+                "ArrowRight" | "ArrowUp" => Toward::Future,
+                _ => return,
+            };
+            event.prevent_default();
+            dispatch.emit(Action::Step(toward));
+        })
+    };
     let part = (state.at as f64 / reach as f64 * 1000.0).min(1000.0);
     let text =
         format!("{} of {}{}", time(state.at), if state.settled() { "" } else { "about " }, time(reach));
@@ -57,11 +87,11 @@ pub fn Transport(props: &Props) -> Html {
         <div class="transport" role="group" aria-label="Race">
             <div class="buttons">
                 <button type="button" class="primary" data-testid="play" onclick={on(run.1)}>{ run.0 }</button>
-                <button type="button" data-testid="skip" disabled={state.over()} onclick={on(Action::Skip)}>
+                <button type="button" data-testid="skip" aria-disabled={state.over().to_string()} onclick={skip}>
                     { "Show the result" }</button>
                 <button type="button" data-testid="restart" onclick={on(Action::Restart)}>{ "Restart, same seed" }</button>
                 <button type="button" data-testid="new-seed" onclick={new_seed}>{ "New seed" }</button>
-                <button type="button" data-testid="cancel" disabled={state.settled()} onclick={on(Action::Cancel)}>
+                <button type="button" data-testid="cancel" aria-disabled={state.settled().to_string()} onclick={on(Action::Cancel)}>
                     { "Cancel" }</button>
                 <label class="speed">{ "Speed " }
                     <select onchange={speed} data-testid="speed">
@@ -72,13 +102,21 @@ pub fn Transport(props: &Props) -> Html {
                 </label>
             </div>
             <div class="scale">
+                <button type="button" data-testid="step-back" aria-label="The event before" title="The event before (,)"
+                    disabled={state.step(Toward::Past).is_none()} onclick={on(Action::Step(Toward::Past))}>{ "‹ event" }</button>
                 <input type="range" min="0" max="1000" step="1" value={format!("{part:.0}")} oninput={seek}
-                    aria-label="simulated time" aria-valuetext={text.clone()} data-testid="time" />
-                <output class="clock" data-testid="clock">{ format!("simulated {text}") }
+                    onkeydown={keys} aria-label="simulated time" aria-valuetext={text.clone()} data-testid="time" />
+                <button type="button" data-testid="step-forward" aria-label="The next event" title="The next event (.)"
+                    disabled={state.step(Toward::Future).is_none()} onclick={on(Action::Step(Toward::Future))}>{ "event ›" }</button>
+                <output class="clock" aria-live="off" data-testid="clock">{ format!("simulated {text}") }
                     <span class="quiet">{ if state.starved() { " · computing…" } else { "" } }</span>
                 </output>
                 <span class="quiet">{ format!("seed {}", param("seed").map_or_else(String::new, |p| p.get(&state.config))) }</span>
             </div>
+            <p class="happened" data-testid="happened">
+                // While time goes on nobody could read it.
+                { if state.playing() { String::new() } else { moment::line(state) } }
+            </p>
         </div>
     }
 }

@@ -18,6 +18,8 @@ pub struct Props {
     pub routed: Option<Rc<Routed>>,
     /// What has become of it so far.
     pub life: Vec<String>,
+    /// Whether requests arrived that can never be served.
+    pub refused: bool,
     /// Whether it is just the latest, and not one that the reader chose.
     pub latest: bool,
     /// Tells that the latest is wanted again.
@@ -28,9 +30,12 @@ pub struct Props {
 #[component]
 pub fn Why(props: &Props) -> Html {
     let Some(routed) = &props.routed else {
-        return html! {
-            <div class="why" data-testid="why"><p class="quiet">{ "Nothing routed yet." }</p></div>
+        let text = if props.refused {
+            "Nothing was routed: what has arrived was rejected."
+        } else {
+            "Nothing routed yet."
         };
+        return html! { <div class="why" data-testid="why"><p class="quiet">{ text }</p></div> };
     };
     let onclick = props.dispatch.reform(|_: MouseEvent| Action::Select(None));
     let arrival = routed.arrival;

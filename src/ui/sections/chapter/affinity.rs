@@ -79,7 +79,7 @@ pub fn Affinity() -> Html {
                         html! { <button type="button" class="small" {onclick}>{ format!("tenant {}", tenant_name(Some(t as u32))) }</button> }
                     }) }
                 </div>
-                <p class="hashed" aria-label="What is hashed, and what is not"><mark>{ head.to_owned() }</mark><span>{ tail.to_owned() }</span></p>
+                <p class="hashed" title="Marked: what is hashed. The rest is not looked at."><mark>{ head.to_owned() }</mark><span>{ tail.to_owned() }</span></p>
                 <p class="said">
                     { "The first " }
                     <Live label="Prefix length" text={count(*length, "token")} value={*length} range={(1, 160)}

@@ -40,7 +40,7 @@ fn tails(props: &Props) -> Html {
     // By name: a tenant that sent nothing is in no run.
     let tenants: Vec<_> = runs[0].1.tenants.iter().map(|t| t.tenant.clone()).take(12).collect();
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label="TTFT by tenant">
+        <section class="scroll" tabindex="0" aria-label="TTFT by tenant">
             <table data-testid="tenants">
                 <caption>{ format!("p95 TTFT by tenant, in the race above. The fleet's own figures ({}) hide whose wait it was.",
                     columns().iter().take(2).map(|c| c.title).collect::<Vec<_>>().join(", ")) }</caption>
@@ -60,7 +60,7 @@ fn tails(props: &Props) -> Html {
                     }) }
                 </tbody>
             </table>
-        </div>
+        </section>
     }
 }
 

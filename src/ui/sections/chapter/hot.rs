@@ -6,6 +6,7 @@ use yew::prelude::*;
 use super::{leaves_out, set};
 use crate::policy::PolicyKind;
 use crate::sim::Summary;
+use crate::ui::beforehand::beforehand;
 use crate::ui::figures::hot::{GUARDS, REQUESTS, SHARES, run};
 use crate::ui::widgets::Live;
 use crate::ui::words::seconds;
@@ -76,7 +77,7 @@ fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback
     let Figure { name, value, text, higher } = FIGURES[figure];
     let all: Vec<f64> = cells.iter().filter_map(value).collect();
     html! {
-        <div class="scroll" tabindex="0" role="region" aria-label={format!("{name} by guard and share")}>
+        <section class="scroll" tabindex="0" aria-label={format!("{name} by guard and share")}>
             <table class="map" data-testid="hot-map">
                 <caption>{ format!("{name}: guards down, the hot tenant's share of the traffic across. A cell is a run of {REQUESTS} \
                     requests; choose one to put the sliders there.") }</caption>
@@ -105,7 +106,7 @@ fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback
                     }) }
                 </tbody>
             </table>
-        </div>
+        </section>
     }
 }
 
@@ -162,7 +163,13 @@ pub fn HotPrefix() -> Html {
                     html! { <button type="button" aria-pressed={(*figure == at).to_string()} {onclick}>{ *name }</button> }
                 }) }
             </div>
-            { map(&cells, *figure, (*guard, *share), &choose) }
+            <div class="computed">{ map(&cells, *figure, (*guard, *share), &choose) }</div>
+            { beforehand(|| {
+                let places = GUARDS.iter().flat_map(|guard| SHARES.iter().map(|share| (*share, *guard)));
+                let cells: Vec<Summary> =
+                    places.filter_map(|(share, guard)| run(share, guard, PolicyKind::PrefixAffinity, SEED)).collect();
+                map(&cells, *figure, (*guard, *share), &choose)
+            }) }
             <ul class="intro things">
                 <li><b>{ "Too tight " }</b>{ "(1 × the mean) and affinity becomes least-tokens: a preferred replica is above \
                     the mean about half of the time. Goodput hardly shows it while one tenant is nearly everything, since all caches \

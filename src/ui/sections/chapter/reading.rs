@@ -77,7 +77,7 @@ pub fn Reading() -> Html {
                     on_change={set(&tenants, |v| v)} />
                 { format!(" let prefix-affinity find {:.0} % of all prompt tokens in the cache, and round-robin {:.0} %.", 100.0 * reuse(2), 100.0 * reuse(0)) }
             </p>
-            <div class="scroll" tabindex="0" role="region" aria-label="Where prompt tokens came from">
+            <section class="scroll" tabindex="0" aria-label="Where prompt tokens came from">
                 <table data-testid="reading">
                     <caption>
                         <span class="key"><span class="swatch cached-part"></span>{ "found in the cache" }
@@ -91,7 +91,7 @@ pub fn Reading() -> Html {
                     </tr></thead>
                     <tbody>{ for runs.iter().filter_map(|(policy, run)| Some(row(*policy, run.as_ref()?))) }</tbody>
                 </table>
-            </div>
+            </section>
             <ul class="intro things">
                 <li><b>{ "Why never 100 %? " }</b>{ format!("{:.0} % of these tokens are questions, which nobody has had before, \
                     and every replica computes each prefix that it owns once.", 100.0 * own) }</li>

@@ -8,6 +8,7 @@ use crate::params::{BackendKind, ClockKind, Config};
 use crate::policy::PolicyKind;
 use crate::report::{Better, Column, columns};
 use crate::sim::{Summary, quantile};
+use crate::ui::beforehand::beforehand;
 use crate::ui::dom::use_visible;
 use crate::ui::sections::Props;
 use crate::ui::widgets::Mark;
@@ -97,7 +98,7 @@ pub fn Seeds(props: &Props) -> Html {
         Config { backend: BackendKind::Modelled, clock: ClockKind::Modelled, ..state.config.clone() };
     let policies: Vec<PolicyKind> = state.lanes.iter().map(|lane| lane.policy).collect();
     let few = config.requests <= MOST_REQUESTS;
-    let runs = use_seeds(config, policies.clone(), seen && few);
+    let runs = use_seeds(config.clone(), policies.clone(), seen && few);
     let columns: Vec<Column> = columns().into_iter().filter(|c| SHOWN.contains(&c.title)).collect();
     html! {
         <section id="seeds" class="chapter" ref={place} aria-labelledby="seeds-title" data-testid="seeds">
@@ -105,10 +106,14 @@ pub fn Seeds(props: &Props) -> Html {
             if few {
                 <p class="intro">{ format!("The race above is one seed, {}. Here is the same with seeds 0 to {}, priced and not \
                     computed: a dot is a run, beside it the median and both ends.", state.config.seed, SEEDS - 1) }
-                    if (runs.len() as u64) < SEEDS { <b>{ format!(" {} of {SEEDS} so far.", runs.len()) }</b> }</p>
-                <div class="strips" data-done={runs.len().to_string()}>
+                    if (runs.len() as u64) < SEEDS { <b class="computed">{ format!(" {} of {SEEDS} so far.", runs.len()) }</b> }</p>
+                <div class="strips computed" data-done={runs.len().to_string()}>
                     { for columns.iter().map(|column| strip(column, &policies, &runs)) }
                 </div>
+                { beforehand(|| {
+                    let runs: Vec<_> = (0..SEEDS).filter_map(|seed| one(&config, &policies, seed)).collect();
+                    html! { <div class="strips">{ for columns.iter().map(|column| strip(column, &policies, &runs)) }</div> }
+                }) }
             } else {
                 <p class="intro">{ format!("The same with other seeds is shown for races of up to {MOST_REQUESTS} requests; of longer \
                     ones the command line says it: warmroute run --seeds {SEEDS}.") }</p>
