@@ -106,7 +106,7 @@ impl Experiment {
         settings: &PolicySettings,
         replicas: Vec<Replica>,
     ) -> Fleet {
-        let policies = (0..config.routers).map(|_| policy.build(settings)).collect();
+        let policies = (0..config.routers).map(|router| policy.build(&settings.of_router(router))).collect();
         Fleet::behind(policies, replicas, config.devices).with_signal(config.signal())
     }
 

@@ -26,6 +26,8 @@ pub struct Fleet {
     assignments: Vec<u64>,
     /// On a shared device: the replica that steps now, or stepped last.
     turn: Option<usize>,
+    /// The latest moment that it was told of.
+    now: Time,
 }
 
 impl Fleet {
@@ -38,7 +40,14 @@ impl Fleet {
     pub fn behind(policies: Vec<Box<dyn Policy>>, replicas: Vec<Replica>, devices: Devices) -> Fleet {
         assert!(!replicas.is_empty(), "a fleet has at least one replica");
         let n = replicas.len();
-        Fleet { routers: Routers::new(policies, n), assignments: vec![0; n], replicas, devices, turn: None }
+        Fleet {
+            routers: Routers::new(policies, n),
+            assignments: vec![0; n],
+            replicas,
+            devices,
+            turn: None,
+            now: Time::ZERO,
+        }
     }
 
     /// The same with loads that its routers see late.
@@ -85,7 +94,7 @@ impl Fleet {
 
     /// Chooses a replica on the loads that are known at this moment.
     pub(crate) fn decide(&mut self, request: &Request) -> Decision {
-        self.routers.decide(request, &self.replicas)
+        self.routers.decide(request, &self.replicas, self.now)
     }
 
     /// Sends a request where it was decided.
@@ -102,14 +111,20 @@ impl Fleet {
         self.routers.looks_at(now)
     }
 
-    /// Whether a decision looks at what replicas have of the prompt at that moment.
-    pub(crate) fn reads_matches(&self) -> bool {
-        self.routers.read_matches()
+    /// It is `now`.
+    pub(crate) fn arrives(&mut self, now: Time) {
+        self.now = now;
     }
 
-    /// A replica's step has ended: what it finished is no longer in flight.
+    /// Whether a decision needs every replica as it is at that moment.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.routers.are_up_to_date()
+    }
+
+    /// A replica's step has ended: routers are told what it finished.
     pub(crate) fn settle(&mut self, index: usize) {
-        self.routers.finished(index, self.replicas[index].finished());
+        let replica = &self.replicas[index];
+        self.routers.settle(index, replica.joined(), replica.finished());
     }
 
     /// One of its replicas.
@@ -170,6 +185,7 @@ impl Engine for Fleet {
     }
 
     fn refresh(&mut self, now: Time) {
+        self.now = now;
         self.routers.refresh(now, &self.replicas);
     }
 

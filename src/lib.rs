@@ -23,6 +23,9 @@
 //! - [`runlog`]: what happened in a run, kept small: the state at any time, and other futures.
 //! - [`chapter`]: the published run that the default price is fitted to, and how near it comes.
 //! - [`report`]: results as JSON and tables.
+//! - [`compare`]: any policies on one trace, where two first differ, what a threshold trades.
+//! - [`scenario`]: what users of the routers reported, as runs.
+//! - [`take_home`]: a policy's parameters as the real router's configuration.
 //! - [`portrait`]: what a trace is like, before anything is run.
 //! - [`sweep`]: one or two parameters over their values × policies × seeds; replica-equivalents.
 //! - [`coldstart`]: how long a new replica's weights take to arrive.
@@ -37,6 +40,7 @@ pub mod chapter;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod coldstart;
+pub mod compare;
 pub mod cost;
 pub mod engine;
 pub mod experiment;
@@ -50,8 +54,10 @@ pub mod portrait;
 pub mod report;
 pub mod router;
 pub mod runlog;
+pub mod scenario;
 pub mod sim;
 pub mod sweep;
+pub mod take_home;
 pub mod trace;
 pub mod ui;
 pub mod units;

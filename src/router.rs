@@ -17,6 +17,9 @@
 //! vLLM's data-parallel client has its engines' counts every 100 ms and adds what it sends meanwhile
 //! (`DPLBAsyncMPClient`, vllm/v1/engine/core_client.py): [`Signal::own`].
 //!
+//! **Metrics.** A policy that [scrapes](Policy::scrapes) its replicas is shown their own queues, tokens and
+//! KV use, however many routers there are: they all read the same metrics, each as late as the signal is.
+//!
 //! **Matches** (what each replica's cache has of a prompt) are never late, whoever asks: this is the bound for
 //! routers that are told of every block as it comes and goes.
 //!
@@ -25,7 +28,7 @@
 //! that are active; the others, if any, have the highest numbers.
 
 use crate::engine::{Replica, Request, RequestId};
-use crate::policy::{Decision, Policy, PolicySettings, ReplicaLoad, View};
+use crate::policy::{Asked, Decision, Happened, Policy, PolicySettings, ReplicaLoad, Told, View};
 use crate::units::{Span, Time};
 
 /// How late a router sees loads.
@@ -151,6 +154,16 @@ impl Routers {
         self.routers[0].policy.reads_matches()
     }
 
+    /// Whether a decision needs every replica as it is at that moment: to look at what it has of a prompt,
+    /// or because a policy is told what becomes of its requests.
+    pub fn are_up_to_date(&self) -> bool {
+        self.read_matches() || self.follow()
+    }
+
+    fn follow(&self) -> bool {
+        self.routers[0].policy.follows()
+    }
+
     /// When the replicas must have been looked at for a decision at `now`; `None` where nothing that
     /// has happened since the last look will be seen.
     pub fn looks_at(&self, now: Time) -> Option<Time> {
@@ -177,7 +190,7 @@ impl Routers {
     }
 
     /// Lets the router whose turn it is choose a replica.
-    pub fn decide(&mut self, request: &Request, replicas: &[Replica]) -> Decision {
+    pub fn decide(&mut self, request: &Request, replicas: &[Replica], now: Time) -> Decision {
         let several = self.routers.len() > 1;
         let router = &mut self.routers[self.turn];
         if self.signal.period == Span::ZERO && router.policy.reads_loads() {
@@ -189,7 +202,17 @@ impl Routers {
                 shown.matched_blocks = replica.matched_blocks(&request.prompt) as u32;
             }
         }
-        let mut decision = router.policy.select(request.prompt.items(), shown);
+        let asked = Asked {
+            request: request.id,
+            items: request.prompt.items(),
+            per_item: request.prompt.tokens_per_item() as u32,
+            tokens: request.prompt.len() as u32,
+            max_tokens: request.max_tokens,
+            session: request.tenant,
+            now,
+            block_size: replicas[0].limits().block_size as u32,
+        };
+        let mut decision = router.policy.route(&asked, shown);
         decision.view = View {
             router: several.then_some(self.turn as u32),
             refreshed: self.refreshed.map(|time| time.0),
@@ -215,8 +238,22 @@ impl Routers {
         }
     }
 
+    /// A replica's step has computed the prompts of some requests and finished some.
+    pub fn settle(&mut self, replica: usize, joined: &[RequestId], finished: &[RequestId]) {
+        if self.follow() {
+            for (requests, what) in [(joined, Happened::FirstToken), (finished, Happened::Finished)] {
+                for &request in requests {
+                    let router = self.requests.get(request as usize).map_or(0, |sent| sent.router);
+                    let told = Told { request, replica: replica as u32, what };
+                    self.routers[router as usize].policy.told(told);
+                }
+            }
+        }
+        self.finished(replica, finished);
+    }
+
     /// A replica finished these requests.
-    pub fn finished(&mut self, replica: usize, requests: &[RequestId]) {
+    fn finished(&mut self, replica: usize, requests: &[RequestId]) {
         if self.routers.len() > 1 {
             for &request in requests {
                 let Sent { router, tokens } = self.requests[request as usize];
@@ -229,7 +266,11 @@ impl Routers {
 impl Router {
     /// Takes in what there is to be seen now.
     fn look(&mut self, replicas: &[Replica]) {
-        if self.sent.is_empty() {
+        if self.policy.scrapes() {
+            for (shown, replica) in self.shown.iter_mut().zip(replicas) {
+                *shown = replica.load_in_detail();
+            }
+        } else if self.sent.is_empty() {
             for (shown, replica) in self.shown.iter_mut().zip(replicas) {
                 *shown = replica.load();
             }

@@ -64,7 +64,7 @@ fn a_fleet_that_is_left_alone_is_the_plain_simulators() {
         let config = Config { signal_period: period, signal_own: own, ..config(9.0, 3, 5) };
         let lab = Lab::new(config.clone(), quick(), None);
         let plain = Experiment::with_trace(config, lab.trace.clone(), None);
-        for policy in PolicyKind::every() {
+        for policy in PolicyKind::of_changing_fleets() {
             let recorder = plain.run_modelled(policy).expect("it fits the clock");
             let run = lab.run(ScalerKind::Fixed, policy).expect("it fits the clock");
             assert!(run.recorder.records().eq(recorder.records()), "{}", policy.name());
@@ -317,7 +317,7 @@ proptest! {
         let config = Config { signal_period: period, ..config(rate, replicas, seed) };
         prop_assert_eq!(settings.validate(&config, false), Ok(()));
         let lab = Lab::new(config, settings, None);
-        let policy = PolicyKind::every().nth(policy).expect("there are eight");
+        let policy = PolicyKind::of_changing_fleets().nth(policy).expect("there are eight");
         let mut log = Log::default();
         let run = lab.scaled(kind, policy).run(&mut log).expect("it fits the clock");
         check(&lab, &run, &log);

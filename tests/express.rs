@@ -213,6 +213,7 @@ fn workloads(by_id: bool) -> impl Strategy<Value = Workload> {
                         prefix_length,
                         max_imbalance,
                         longest_prefix_guard: max_imbalance,
+                        ..PolicySettings::default()
                     },
                     looks,
                     routers,

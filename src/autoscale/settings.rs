@@ -8,6 +8,7 @@ use crate::coldstart::Bandwidth;
 use crate::cost::roofline::BYTES;
 use crate::fleet::Devices;
 use crate::params::{BackendKind, Config, Problem};
+use crate::policy::PolicyKind;
 use crate::trace::generate::{Load, LoadShape as Shape};
 use crate::units::{Span, Time};
 
@@ -190,6 +191,18 @@ impl Settings {
             return problem(
                 if config.devices == Devices::Shared { "devices" } else { "backend" },
                 "replicas that come and go have devices of their own and are priced: devices separate, backend modelled".into(),
+            );
+        }
+        let changing = |policy: &&PolicyKind| PolicyKind::of_changing_fleets().any(|own| own == **policy);
+        if let Some(fixed) = config.policy.iter().find(|policy| !changing(policy)) {
+            let names: Vec<&str> = PolicyKind::of_changing_fleets().map(PolicyKind::name).collect();
+            return problem(
+                "policy",
+                format!(
+                    "`{}` counts on a fleet whose replicas stay the same; here it is {}",
+                    fixed.name(),
+                    names.join(" | ")
+                ),
             );
         }
         if config.routers > 1 {

@@ -29,8 +29,9 @@ const OWN_FLAGS: [&str; 6] = ["of", "by", "cap", "seeds", "json", "help"];
 
 fn policy(flag: &str, name: &str) -> Result<PolicyKind, UsageError> {
     PolicyKind::from_name(name).ok_or_else(|| {
-        let names = PolicyKind::ALL.map(PolicyKind::name);
-        let near = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let names: Vec<&str> = PolicyKind::every().map(PolicyKind::name).collect();
+        let near = nearest(name, names.iter().copied())
+            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         UsageError(format!("--{flag}: found `{name}`; it is {}{near}", names.join(" | ")))
     })
 }

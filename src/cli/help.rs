@@ -2,7 +2,8 @@
 
 use crate::autoscale;
 use crate::coldstart;
-use crate::params::{Group, PARAMS, Param};
+use crate::params::{Group, PARAMS, Param, knobs_of};
+use crate::policy::PolicyKind;
 use crate::trace::generate::ShapeKind;
 use crate::trace::import::Format;
 
@@ -15,6 +16,8 @@ Usage: warmroute COMMAND [OPTIONS]
 
 Commands:
   run          serve one trace under several routing policies and compare them
+  compare      any policies on one trace: where two first decide otherwise, what a threshold trades
+  scenario     what users of the routers reported, run: the fault, and the fix
   portrait     what a trace is like, before anything is run
   trace        write a trace, generated or read, in our format or in Mooncake's
   fork         one run, and what it would have come to with one thing different from some time on
@@ -23,6 +26,9 @@ Commands:
   recommend    which policy with which thresholds, by how much, and what would change it
   equivalents  how many round-robin replicas some prefix-affinity ones are worth
   autoscale    one load under several scalers: how late, how bad, how dear
+  policies     the routing policies, and what each can be tuned by
+  export-config
+               a policy with its values as the configuration of the router it comes from
   cost         what a step costs on accelerators, and how near that is to what was measured
   calibrate    measure what a step costs on this machine
   cold-start   how long a new replica's weights take to arrive
@@ -275,6 +281,83 @@ Where it starts from:
         }
         for param in PARAMS.iter().filter(|p| p.group == group) {
             text += &option(param);
+        }
+        if group == Group::Policy {
+            text += "  --POLICY.NAME VALUE\n";
+            text +=
+                "        A router's own parameter, as --dynamo.temperature 0.5 or --llm-d.prefix-weight 1;\n";
+            text += "        `warmroute policies POLICY` lists them.\n";
+        }
+    }
+    text
+}
+
+/// `warmroute compare --help`.
+pub fn compare() -> String {
+    let mut text = "\
+Runs any set of policies on one trace and says what each came to, what each expected to be cached
+against what was, and the first request that two of them send to different replicas, with why. Steps
+are priced, not computed.
+
+Usage: warmroute compare [OPTIONS]
+
+Output:
+  --curve
+        Run each policy over the values of its own threshold too: hit rate against the busiest
+        replica's share, the default marked.
+  --json
+        Print JSON: an object with policies, first_differences and curves.
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute scenario --help`.
+pub fn scenario() -> String {
+    "\
+Runs what users of the routers reported: the fault, and where there is one, the fix. Without a name it
+lists them; `all` runs all.
+
+Usage: warmroute scenario [--json] [NAME…]
+
+Output:
+  --json
+        Print JSON: an array, one object a scenario.
+"
+    .to_owned()
+}
+
+/// `warmroute export-config --help`.
+pub fn export_config() -> String {
+    let mut text = "\
+Prints a policy with its values as the configuration of the router it comes from: flags, YAML or
+environment, with what is assumed in comments.
+
+Usage: warmroute export-config --policy POLICY [OPTIONS]
+"
+    .to_owned();
+    text += &inputs();
+    text
+}
+
+/// `warmroute policies --help`.
+pub fn policies() -> String {
+    "\
+Lists the routing policies; with names, what each can be tuned by, with default, range and source.
+
+Usage: warmroute policies [POLICY…]
+"
+    .to_owned()
+}
+
+/// A policy with its knobs.
+pub fn policy(policy: PolicyKind) -> String {
+    let mut text = format!("{}: {}\n", policy.name(), policy.summary());
+    for (param, source) in knobs_of(policy) {
+        text += &option(param);
+        for line in wrap(&format!("Source: {source}."), 88) {
+            text += &format!("        {line}\n");
         }
     }
     text

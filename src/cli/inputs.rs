@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use super::UsageError;
 use super::traces::{Loaded, TraceFlags};
-use crate::params::{BackendKind, Config, Group, PARAMS, Problem, SHAPE_KEYS, from_settings, nearest, param};
+use crate::params::{
+    BackendKind, Config, Group, Param, Problem, SHAPE_KEYS, all_params, from_settings, nearest, param,
+    suggestion,
+};
 use crate::trace::generate::Arrivals;
 
 /// The flags that make a configuration and say what arrives.
@@ -59,8 +62,11 @@ impl Inputs {
         let known =
             own.iter().chain(&TraceFlags::FLAGS).chain(&["preset", "arrivals-from"]).chain(&SHAPE_KEYS);
         let known = known.map(|flag| (*flag).to_owned());
-        let flags: Vec<String> = PARAMS.iter().map(|p| p.flag()).chain(known).collect();
-        Err(unknown(flag, command, flags.iter().map(String::as_str)))
+        let flags: Vec<String> = all_params().map(Param::flag).chain(known).collect();
+        Err(match nearest(flag, flags.iter().map(String::as_str)) {
+            Some(_) => unknown(flag, command, flags.iter().map(String::as_str)),
+            None => UsageError(format!("--{flag} is no option of {command}{}", suggestion(flag))),
+        })
     }
 
     /// The preset's name.

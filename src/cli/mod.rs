@@ -10,14 +10,18 @@ use std::process::ExitCode;
 mod autoscale;
 mod calibrate;
 mod cold_start;
+mod compare;
 mod cost;
 mod equivalents;
+mod export_config;
 mod fork;
 mod help;
 mod inputs;
+mod policies;
 mod portrait;
 mod recommend;
 mod run;
+mod scenario;
 mod sweep;
 mod trace;
 mod traces;
@@ -52,8 +56,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 16] = [
     "run",
+    "compare",
+    "scenario",
     "fork",
     "portrait",
     "trace",
@@ -62,6 +68,8 @@ const COMMANDS: [&str; 12] = [
     "recommend",
     "equivalents",
     "autoscale",
+    "policies",
+    "export-config",
     "cost",
     "calibrate",
     "cold-start",
@@ -85,6 +93,10 @@ fn dispatch(args: Vec<OsString>) -> Result<String, UsageError> {
         "recommend" => recommend::main(rest),
         "equivalents" => equivalents::main(rest),
         "autoscale" => autoscale::main(rest),
+        "compare" => compare::main(rest),
+        "scenario" => scenario::main(rest),
+        "export-config" => export_config::main(rest),
+        "policies" => policies::main(rest),
         "calibrate" => calibrate::main(rest),
         "cold-start" => cold_start::main(rest),
         other => {

@@ -141,7 +141,22 @@ impl Replica {
             waiting: self.waiting.len() as u32,
             running: self.running.len() as u32,
             outstanding_tokens: self.outstanding_tokens,
-            matched_blocks: 0,
+            ..ReplicaLoad::default()
+        }
+    }
+
+    /// The same with what its own metrics tell besides.
+    pub fn load_in_detail(&self) -> ReplicaLoad {
+        let waiting = self.waiting.iter().map(|&slot| self.seqs[slot as usize].len as u64);
+        let partly = self.running[self.decoding..].iter().map(|place| {
+            let seq = &self.seqs[place.slot as usize];
+            (seq.len - seq.computed) as u64
+        });
+        ReplicaLoad {
+            waiting_tokens: waiting.chain(partly).sum(),
+            held_blocks: self.pool.held() as u32,
+            pool_blocks: self.pool.len() as u32,
+            ..self.load()
         }
     }
 

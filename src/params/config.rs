@@ -6,7 +6,7 @@ use crate::engine::Limits;
 use crate::engine::sampling::Sampling;
 use crate::fleet::Devices;
 use crate::model::ModelConfig;
-use crate::policy::{PolicyKind, PolicySettings};
+use crate::policy::{PolicyKind, PolicySettings, Tuning};
 use crate::router::Signal;
 use crate::sim::Objectives;
 use crate::trace::Trace;
@@ -87,6 +87,8 @@ pub struct Config {
     pub top_k: Option<u32>,
     pub top_p: Option<f64>,
     pub seed: u64,
+    /// The knobs of the routers people run.
+    pub tuning: Tuning,
 }
 
 impl Default for Config {
@@ -133,6 +135,7 @@ impl Default for Config {
             // A draw whose reuse is near the chapter's published rows; how it compares with other
             // seeds is shown beside it (`--seeds`).
             seed: 85,
+            tuning: Tuning::default(),
         }
     }
 }
@@ -303,6 +306,8 @@ impl Config {
             prefix_length: self.prefix_length as usize,
             max_imbalance: self.max_imbalance,
             longest_prefix_guard: self.longest_prefix_guard,
+            tuning: self.tuning,
+            seed: self.seed,
         }
     }
 

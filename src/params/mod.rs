@@ -8,11 +8,13 @@
 use core::fmt;
 
 mod config;
+mod knobs;
 mod query;
 mod replica;
 mod table;
 
 pub use config::{BackendKind, ClockKind, Config, MAX_TRACE_TOKENS, Preset, SHAPE_KEYS};
+pub use knobs::{all_params, knob_params, knobs_of, set, suggestion};
 pub use query::{from_pairs, from_query, from_settings, once, pairs, to_query};
 pub use replica::Blocks;
 pub use table::PARAMS;
@@ -112,6 +114,12 @@ pub(crate) enum Field<C = Config> {
         set: fn(&mut C, &str) -> bool,
         number: fn(&C) -> f64,
     },
+    /// A number among many of a configuration, by its place; of a [`Kind::Choice`] the choice's place.
+    Tuned {
+        index: usize,
+        get: fn(&C, usize) -> f64,
+        set: fn(&mut C, usize, f64),
+    },
 }
 
 /// One parameter of a configuration of type `C`.
@@ -151,7 +159,7 @@ impl fmt::Display for Problem {
 /// The parameter of a key, written with hyphens or underscores.
 pub fn param(key: &str) -> Option<&'static Param> {
     let key = key.replace('-', "_");
-    PARAMS.iter().find(|p| p.key == key)
+    all_params().find(|p| p.key == key)
 }
 
 /// The most characters of what somebody wrote that a message repeats.
@@ -195,6 +203,10 @@ impl<C: Clone> Param<C> {
             Field::Policies(f) => f(config).iter().map(|p| p.name()).collect::<Vec<_>>().join(","),
             Field::Cost(f) => f(config).to_string(),
             Field::Quantity { get, .. } => get(config),
+            Field::Tuned { index, get, .. } => match self.kind {
+                Kind::Choice(names) => names[get(config, index) as usize].0.to_owned(),
+                _ => get(config, index).to_string(),
+            },
         }
     }
 
@@ -213,6 +225,11 @@ impl<C: Clone> Param<C> {
             },
             Field::Policies(f) => f(scratch).iter().map(|p| p.name()).collect(),
             Field::Quantity { number, .. } => number(config).into(),
+            Field::Tuned { index, get, .. } => match self.kind {
+                Kind::Choice(_) => self.get(config).into(),
+                Kind::Integer { .. } => (get(config, index) as u64).into(),
+                _ => get(config, index).into(),
+            },
             Field::Choice(..) | Field::Cost(_) => self.get(config).into(),
         }
     }
@@ -232,6 +249,14 @@ impl<C: Clone> Param<C> {
             Field::Choice(_, set) => set(config, self.choice(text)?),
             Field::Policies(f) => *f(config) = self.policies(text)?,
             Field::Cost(f) => *f(config) = Cost::parse(text).ok_or_else(|| self.refuse(text))?,
+            Field::Tuned { index, set, .. } => {
+                let value = match self.kind {
+                    Kind::Choice(_) => self.choice(text)? as f64,
+                    Kind::Integer { .. } => self.integer(text)? as f64,
+                    _ => self.real(text)?,
+                };
+                set(config, index, value);
+            }
             Field::Quantity { set, .. } => {
                 if !set(config, text) {
                     return Err(self.refuse(text));
@@ -251,8 +276,11 @@ impl<C: Clone> Param<C> {
             }
             Kind::Choice(choices) => choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
             Kind::Policies => {
-                let names: Vec<&str> = PolicyKind::every().map(|p| p.name()).collect();
-                format!("{}, a comma list of them, or all (the first five)", names.join(" | "))
+                let names: Vec<&str> = PolicyKind::every().map(PolicyKind::name).collect();
+                format!(
+                    "{}, a comma list of them, all (the first five), production (the others) or every",
+                    names.join(" | ")
+                )
             }
             Kind::Cost => "chapter-cpu | tinygpt-wasm | six whole numbers of picoseconds with commas: \
                            prefill base, per token, per attended pair, decode base, per token, per pair"
@@ -303,14 +331,17 @@ impl<C: Clone> Param<C> {
     }
 
     fn policies(&self, text: &str) -> Result<Vec<PolicyKind>, Problem> {
-        if text == "all" {
-            return Ok(PolicyKind::ALL.to_vec());
+        match text {
+            "all" => return Ok(PolicyKind::ALL.to_vec()),
+            "production" => return Ok(PolicyKind::PRODUCTION.to_vec()),
+            "every" => return Ok(PolicyKind::every().collect()),
+            _ => {}
         }
         let mut chosen = Vec::new();
         for name in text.split(',').map(str::trim) {
             let Some(policy) = PolicyKind::from_name(name) else {
                 let mut problem = self.refuse(name);
-                if let Some(near) = nearest(&shortened(name), PolicyKind::every().map(|p| p.name())) {
+                if let Some(near) = nearest(&shortened(name), PolicyKind::every().map(PolicyKind::name)) {
                     problem.problem += &format!("; did you mean `{near}`?");
                 }
                 return Err(problem);

@@ -1,16 +1,15 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, PARAMS, Preset, Problem, SHAPE_KEYS, nearest, param, shortened};
+use super::{Config, Preset, Problem, SHAPE_KEYS, all_params, param, shortened, suggestion};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
     let (default, start) = (Config::default(), Config::on(config.accelerator, config.model));
     let from = |key| if Config::FIRST.contains(&key) { &default } else { &start };
-    let mut pairs: Vec<String> = PARAMS
-        .iter()
+    let mut pairs: Vec<String> = all_params()
         .filter(|p| p.get(config) != p.get(from(p.key)))
-        // Names, numbers, commas and hyphens: nothing that a query would have to escape.
+        // Names, numbers, commas, dots and hyphens: nothing that a query would have to escape.
         .map(|p| format!("{}={}", p.key, p.get(config)))
         .collect();
     // Names and numbers with colons, commas and equals signs, of which a value may have any.
@@ -124,10 +123,7 @@ fn culprit(pairs: &[(String, String)], problem: &Problem) -> Option<usize> {
 /// A key that there is none of.
 fn unknown(key: &str) -> Problem {
     let key = shortened(key);
-    let mut problem = "no such parameter".to_owned();
-    if let Some(near) = nearest(&key, PARAMS.iter().map(|p| p.key)) {
-        problem += &format!("; did you mean `{near}`?");
-    }
+    let problem = format!("no such parameter{}", suggestion(&key));
     Problem { key, problem }
 }
 
@@ -150,7 +146,7 @@ pub fn from_settings<'a>(
             config.set_shape(key, value)?;
             continue;
         }
-        param(key).ok_or_else(|| refuse(key, "no such parameter".into()))?.set(&mut config, value)?;
+        param(key).ok_or_else(|| unknown(key))?.set(&mut config, value)?;
     }
     config.validate()?;
     Ok(config)

@@ -30,19 +30,186 @@ fn reason(policy: PolicyKind, decision: &Decision) -> String {
             format!("It was replica {to}'s turn. Neither the prompt nor anybody's load was looked at.")
         }
         Reason::LeastLoaded => least_loaded(policy, decision),
-        Reason::Preferred => preferred(decision),
-        Reason::LongestMatch => longest_match(decision),
+        Reason::Preferred => preferred(policy, decision),
+        Reason::LongestMatch if decision.matched.is_empty() => sent_before(policy, decision),
+        Reason::LongestMatch => longest_match(policy, decision),
         Reason::GuardFired => guard_fired(policy, decision),
+        Reason::Drawn => drawn(decision),
+        Reason::BestScore => best_score(policy, decision),
+        Reason::ShortMatch => short_match(policy, decision),
+        Reason::Session => format!("The request's conversation belongs to replica {to}, whatever its load."),
+        Reason::NextOnRing => next_on_ring(decision),
     }
 }
 
+/// Whether the rule broke its tie by a draw.
+fn draws(policy: PolicyKind, reason: Reason) -> bool {
+    use PolicyKind::*;
+    match policy {
+        // Who has the match is drawn; who has the fewest requests is the first.
+        SmgCacheAware | StackPrefixAware => reason == Reason::LongestMatch,
+        SmgLeastLoad | AibrixPrefixCache | LlmD | Dynamo => true,
+        _ => false,
+    }
+}
+
+/// What became of a tie, if there was one.
+fn tie(policy: PolicyKind, decision: &Decision) -> String {
+    match (decision.tied, draws(policy, decision.reason)) {
+        (0 | 1, _) => String::new(),
+        (n, true) => format!(", drawn from {n} that were equal"),
+        (n, false) => format!(", the first of {n} that were equal"),
+    }
+}
+
+/// Replica numbers in a row; of many only how many.
+fn names(of: &[u32]) -> String {
+    match of {
+        [one] => format!("replica {one}"),
+        of if of.len() <= 8 => {
+            let names: Vec<String> = of.iter().map(u32::to_string).collect();
+            format!("replicas {}", names.join(", "))
+        }
+        of => format!("{} replicas", of.len()),
+    }
+}
+
+/// What the policy expects there.
+fn expected(decision: &Decision) -> String {
+    match decision.predicted {
+        None => String::new(),
+        Some(0) => " Nothing of the prompt is expected to be cached there.".to_owned(),
+        Some(n) => format!(" {} tokens of the prompt are expected to be cached there.", grouped(n.into())),
+    }
+}
+
+fn drawn(decision: &Decision) -> String {
+    let (to, from) = (decision.replica, names(&decision.candidates));
+    let from = if decision.candidates.is_empty() { "all replicas".to_owned() } else { from };
+    format!("Replica {to} was drawn from {from}; no load was looked at.{}", expected(decision))
+}
+
+fn best_score(policy: PolicyKind, decision: &Decision) -> String {
+    use PolicyKind::*;
+    let to = decision.replica;
+    let (what, unit) = match policy {
+        SmgLeastLoad => ("the least expected wait", " s"),
+        VllmKvAware => ("the least of tokens to compute × requests", ""),
+        Dynamo => ("the lowest cost", " blocks"),
+        AibrixPreble | Preble => ("the lowest cost", " s"),
+        _ => ("the best score", ""),
+    };
+    let score = |at: u32| decision.scores.get(at as usize).copied().unwrap_or_default();
+    let all = if decision.scores.len() <= 8 {
+        let all: Vec<String> = decision.scores.iter().map(|&score| short(score)).collect();
+        format!("{}{unit}", all.join(" / "))
+    } else {
+        format!("{}{unit}", short(score(to)))
+    };
+    let among = match &decision.candidates[..] {
+        [] => String::new(),
+        of => format!(" Only {} passed the filter.", names(of)),
+    };
+    let had = if decision.tied == 0 { "was drawn by its share of" } else { "had" };
+    format!("Replica {to} {had} {what}{}: {all}.{among}{}", tie(policy, decision), expected(decision))
+}
+
+fn short_match(policy: PolicyKind, decision: &Decision) -> String {
+    let to = decision.replica;
+    let by = match policy {
+        PolicyKind::RayPrefix => "the one with least in the tree",
+        PolicyKind::StackPrefixAware => "the one with the fewest requests over the last while",
+        _ => "the one with the fewest requests",
+    };
+    let loads = match decision.loads.is_empty() {
+        true => String::new(),
+        false => format!(" (requests: {})", list(&decision.loads, to)),
+    };
+    format!(
+        "Nobody was sent enough of the prompt before. It went to replica {to}, {by}{}{loads}.{}",
+        tie(policy, decision),
+        expected(decision)
+    )
+}
+
+fn next_on_ring(decision: &Decision) -> String {
+    let (to, owner) = (decision.replica, decision.preferred.unwrap_or(decision.replica));
+    let load = |at: u32| grouped(decision.loads.get(at as usize).copied().unwrap_or_default());
+    let limit =
+        decision.guard_limit.map_or_else(String::new, |limit| format!(" (room up to {})", short(limit)));
+    format!(
+        "The prompt's beginning hashes to replica {owner}, which has no room: {} requests{limit}. Replica {to} is the first after it on the ring that has: {} requests.",
+        load(owner),
+        load(to)
+    )
+}
+
+/// A match in what was sent, instead of in what is cached.
+fn sent_before(policy: PolicyKind, decision: &Decision) -> String {
+    let to = decision.replica;
+    let among = match &decision.candidates[..] {
+        [] | [_] => String::new(),
+        of => format!(", of {}", names(of)),
+    };
+    let loads = match decision.loads.is_empty() {
+        true => String::new(),
+        false => format!(" Requests: {}.", list(&decision.loads, to)),
+    };
+    let limit = match decision.guard_limit {
+        Some(limit) if !decision.loads.is_empty() => format!(" The gate is at {}.", short(limit)),
+        _ => String::new(),
+    };
+    format!(
+        "Replica {to} was sent the longest part of the prompt before{among}{}.{loads}{limit}{}",
+        tie(policy, decision),
+        expected(decision)
+    )
+}
+
+/// A gate of one of the routers people run.
+fn gate(policy: PolicyKind, decision: &Decision) -> String {
+    let to = decision.replica;
+    let limit = decision.guard_limit.map_or_else(String::new, |limit| format!(" (limit {})", short(limit)));
+    let loads = list(&decision.loads, to);
+    let of_fleet = matches!(policy, PolicyKind::SglangCacheAware | PolicyKind::RayPrefix);
+    let why = match decision.preferred {
+        _ if of_fleet => format!("the fleet is out of balance{limit}"),
+        Some(own) => format!("the prompt would belong to replica {own}, which is too busy{limit}"),
+        None => format!("whoever has the prompt is too busy{limit}"),
+    };
+    let from = match policy {
+        PolicyKind::RayPrefix => format!("the shorter queue of {}", names(&decision.candidates)),
+        _ => "the fewest requests".to_owned(),
+    };
+    format!(
+        "The gate closed: {why}. It went to replica {to}, {from}{}: {loads}.{}",
+        tie(policy, decision),
+        expected(decision)
+    )
+}
+
+/// A number with as many digits as one reads.
+fn short(x: f64) -> String {
+    if x == x.trunc() && x.abs() < 1e15 {
+        return if x < 0.0 { format!("-{}", grouped(-x as u64)) } else { grouped(x as u64) };
+    }
+    format!("{x:.3}")
+}
+
 fn unit(policy: PolicyKind) -> &'static str {
-    if policy == PolicyKind::LeastRequests { "requests in flight" } else { "outstanding tokens" }
+    if policy == PolicyKind::LeastTokens { "outstanding tokens" } else { "requests in flight" }
 }
 
 fn least_loaded(policy: PolicyKind, decision: &Decision) -> String {
     let (to, unit) = (decision.replica, unit(policy));
     let loads = list(&decision.loads, to);
+    if policy == PolicyKind::PowerOfTwo {
+        let tie = if decision.tied > 1 { ", the first drawn of a tie" } else { "" };
+        return format!(
+            "Of {}, which were drawn, replica {to} had less to do{tie}: {loads}.",
+            names(&decision.candidates)
+        );
+    }
     match decision.tied {
         0 | 1 => format!("Replica {to} had the fewest {unit}: {loads}."),
         n if n as usize == decision.loads.len() => {
@@ -54,8 +221,28 @@ fn least_loaded(policy: PolicyKind, decision: &Decision) -> String {
     }
 }
 
-fn preferred(decision: &Decision) -> String {
+fn preferred(policy: PolicyKind, decision: &Decision) -> String {
     let to = decision.replica;
+    match policy {
+        PolicyKind::Chwbl | PolicyKind::SmgPrefixHash => {
+            let limit = decision.guard_limit.map_or_else(
+                || "nothing is in flight".to_owned(),
+                |limit| format!("the limit is {}", short(limit)),
+            );
+            let load = decision.loads.get(to as usize).copied().unwrap_or_default();
+            return format!(
+                "The prompt's beginning hashes to replica {to}, which got it: {} requests, {limit}.",
+                grouped(load)
+            );
+        }
+        PolicyKind::LiteLlm => {
+            return format!(
+                "The prompt was sent to replica {to} not long ago and is pinned there.{}",
+                expected(decision)
+            );
+        }
+        _ => {}
+    }
     let own = decision.loads.get(to as usize).copied().unwrap_or_default();
     let hashed = format!("The prompt's prefix hashes to replica {to}");
     match (decision.guard_limit, decision.mean) {
@@ -78,7 +265,7 @@ fn preferred(decision: &Decision) -> String {
     }
 }
 
-fn longest_match(decision: &Decision) -> String {
+fn longest_match(policy: PolicyKind, decision: &Decision) -> String {
     let to = decision.replica;
     let all = decision.matched.len();
     let own = decision.matched.get(to as usize).copied().unwrap_or_default();
@@ -99,6 +286,14 @@ fn longest_match(decision: &Decision) -> String {
         ),
     };
     let load = decision.loads.get(to as usize).copied().unwrap_or_default();
+    if policy == PolicyKind::Mooncake {
+        let tied = if decision.tied > 1 { "lowest number of a tie" } else { "least busy" };
+        return format!(
+            "Replica {to} had the most leading blocks of the prompt cached ({matched}), the {tied}: {} requests.{}",
+            grouped(load),
+            expected(decision)
+        );
+    }
     match (decision.guard_limit, decision.mean) {
         (Some(limit), Some(mean)) => format!(
             "{found}. Its load of {} outstanding tokens is within the guard: {} × the mean {} = {}.",
@@ -112,6 +307,9 @@ fn longest_match(decision: &Decision) -> String {
 }
 
 fn guard_fired(policy: PolicyKind, decision: &Decision) -> String {
+    if !PolicyKind::ALL.contains(&policy) {
+        return gate(policy, decision);
+    }
     let to = decision.replica;
     let preferred = decision.preferred.unwrap_or(to);
     let load = |replica: u32| grouped(decision.loads.get(replica as usize).copied().unwrap_or_default());
@@ -278,6 +476,33 @@ mod tests {
         assert_eq!(
             said(&[(1, 1900), (0, 100), (0, 400)], 2.0),
             "The guard fired: the longest match is replica 0's (1 block), but its load is 1,900 tokens > 2 × the mean 800 = 1,600. It went to the least loaded, replica 1 (100 tokens)."
+        );
+    }
+
+    #[test]
+    fn the_routers_people_run_say_their_terms_and_gates() {
+        use crate::policy::tools::in_flight;
+        let mut policy = PolicyKind::SmgCacheAware.build(&PolicySettings::default());
+        let prompt: Vec<u32> = (0..64).collect();
+        let mut said =
+            |loads: &[u32]| explain(PolicyKind::SmgCacheAware, &policy.select(&prompt, &in_flight(loads)));
+        assert_eq!(
+            said(&[0, 0]),
+            "Nobody was sent enough of the prompt before. It went to replica 0, the one with the fewest requests, the first of 2 that were equal (requests: 0 / 0). Nothing of the prompt is expected to be cached there."
+        );
+        assert_eq!(
+            said(&[9, 0]),
+            "Replica 0 was sent the longest part of the prompt before. Requests: 9 / 0. The gate is at 68.500. 64 tokens of the prompt are expected to be cached there."
+        );
+        assert_eq!(
+            said(&[140, 0]),
+            "The gate closed: the prompt would belong to replica 0, which is too busy (limit 134). It went to replica 1, the fewest requests: 140 / 0. Nothing of the prompt is expected to be cached there."
+        );
+        let mut dynamo = PolicyKind::Dynamo.build(&PolicySettings::default());
+        let warm = ReplicaLoad { matched_blocks: 3, ..ReplicaLoad::default() };
+        assert_eq!(
+            explain(PolicyKind::Dynamo, &dynamo.select(&prompt, &[ReplicaLoad::default(), warm])),
+            "Replica 1 had the lowest cost: 8 / 5 blocks. 48 tokens of the prompt are expected to be cached there."
         );
     }
 

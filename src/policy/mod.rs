@@ -3,26 +3,69 @@
 use serde::{Deserialize, Serialize};
 
 use crate::trace::Token;
+use crate::units::Time;
 
+mod aibrix;
+mod aibrix_preble;
+mod chwbl;
 mod consistent_hash;
+mod dynamo;
 mod explain;
+pub mod index;
+mod knobs;
 mod least_requests;
 mod least_tokens;
+mod litellm;
+mod llm_d;
 mod longest_prefix;
 mod modulo_hash;
+mod mooncake;
+mod power_of_two;
+mod preble;
 mod prefix_affinity;
+mod random;
+mod ray_prefix;
+mod registry;
 mod rendezvous_hash;
 mod round_robin;
+mod session_hash;
+mod sglang_cache_aware;
+mod smg_cache_aware;
+mod smg_least_load;
+mod smg_prefix_hash;
+mod stack_prefix_aware;
+mod tools;
+mod vllm_kv_aware;
 
+pub use aibrix::AibrixPrefixCache;
+pub use aibrix_preble::AibrixPreble;
+pub use chwbl::Chwbl;
 pub use consistent_hash::ConsistentHash;
+pub use dynamo::Dynamo;
 pub use explain::{explain, grouped};
+pub use knobs::{KNOBS, Knob, Range, Tuned, Tuning};
 pub use least_requests::LeastRequests;
 pub use least_tokens::LeastTokens;
+pub use litellm::LiteLlm;
+pub use llm_d::LlmD;
 pub use longest_prefix::LongestPrefix;
 pub use modulo_hash::ModuloHash;
+pub use mooncake::Mooncake;
+pub use power_of_two::PowerOfTwo;
+pub use preble::Preble;
 pub use prefix_affinity::{PrefixAffinity, tuple_hash};
+pub use random::Random;
+pub use ray_prefix::RayPrefix;
+pub use registry::{PolicyKind, PolicySettings};
 pub use rendezvous_hash::RendezvousHash;
 pub use round_robin::RoundRobin;
+pub use session_hash::SessionHash;
+pub use sglang_cache_aware::SglangCacheAware;
+pub use smg_cache_aware::SmgCacheAware;
+pub use smg_least_load::SmgLeastLoad;
+pub use smg_prefix_hash::SmgPrefixHash;
+pub use stack_prefix_aware::StackPrefixAware;
+pub use vllm_kv_aware::VllmKvAware;
 
 /// What a router can see of a replica when it decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +80,101 @@ pub struct ReplicaLoad {
     /// that [reads it](Policy::reads_matches); 0 for others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub matched_blocks: u32,
+    /// Prompt tokens that wait to be computed: of requests that wait, and what is left of a prompt that
+    /// is computed in pieces. Looked up, like the next two, only for a policy that
+    /// [scrapes](Policy::scrapes) its replicas.
+    #[serde(default, skip_serializing_if = "is_nought")]
+    pub waiting_tokens: u64,
+    /// KV blocks that running requests hold.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_blocks: u32,
+    /// KV blocks of its pool.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pool_blocks: u32,
+}
+
+impl ReplicaLoad {
+    /// Requests in flight.
+    pub fn requests(&self) -> u64 {
+        u64::from(self.waiting) + u64::from(self.running)
+    }
+
+    /// The part of its pool that running requests hold; 0 where that is not known.
+    pub fn kv_usage(&self) -> f64 {
+        if self.pool_blocks == 0 { 0.0 } else { f64::from(self.held_blocks) / f64::from(self.pool_blocks) }
+    }
+}
+
+fn is_nought(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A request as a router sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Its number in the trace.
+    pub request: u32,
+    /// What tells its prompt's beginning from another's: its tokens or, where they are not known, the
+    /// ids of its blocks.
+    pub items: &'a [Token],
+    /// Tokens that each of them stands for.
+    pub per_item: u32,
+    /// The prompt's length in tokens.
+    pub tokens: u32,
+    /// Its budget.
+    pub max_tokens: u64,
+    /// Whose conversation it is: the tenant stands in for a session's id.
+    pub session: Option<u32>,
+    /// When it is decided.
+    pub now: Time,
+    /// Tokens of a replica's KV block.
+    pub block_size: u32,
+}
+
+impl<'a> Asked<'a> {
+    /// A prompt of these tokens of which nothing else is known.
+    pub fn of(items: &'a [Token]) -> Asked<'a> {
+        Asked {
+            request: 0,
+            items,
+            per_item: 1,
+            tokens: items.len() as u32,
+            max_tokens: 1,
+            session: None,
+            now: Time::ZERO,
+            block_size: 16,
+        }
+    }
+
+    /// How many items so many tokens are: rounded up, and at least one.
+    pub fn items_in(&self, tokens: f64) -> usize {
+        ((tokens / f64::from(self.per_item.max(1))).ceil() as usize).max(1)
+    }
+
+    /// How many of the prompt's tokens its first so many items stand for.
+    pub fn tokens_in(&self, items: usize) -> u32 {
+        (items as u64 * u64::from(self.per_item)).min(u64::from(self.tokens)) as u32
+    }
+}
+
+/// What a router is told of a request that it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which.
+    pub request: u32,
+    /// Where it was sent.
+    pub replica: u32,
+    /// What happened.
+    pub what: Happened,
+}
+
+/// What happens to a request that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// Its first token is out: its prompt is computed. Once more after a preemption.
+    FirstToken,
+    /// Its last token is out.
+    Finished,
 }
 
 fn is_zero(n: &u32) -> bool {
@@ -44,10 +182,11 @@ fn is_zero(n: &u32) -> bool {
 }
 
 /// Why a replica was chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Its turn.
+    #[default]
     NextInTurn,
     /// It had the least load, of the kind that the policy looks at.
     LeastLoaded,
@@ -57,10 +196,36 @@ pub enum Reason {
     LongestMatch,
     /// The prefix belongs elsewhere, to a replica too far above the mean; this is the least loaded.
     GuardFired,
+    /// It was drawn.
+    Drawn,
+    /// Its score was the best, of all that the policy adds up.
+    BestScore,
+    /// Nobody's match is long enough for the rule to go by.
+    ShortMatch,
+    /// The request's conversation belongs to it.
+    Session,
+    /// It is the first on the ring, after the prefix's own, that has room.
+    NextOnRing,
+}
+
+impl Reason {
+    /// Every reason. The order is that of the run log's format.
+    pub const ALL: [Reason; 10] = [
+        Reason::NextInTurn,
+        Reason::LeastLoaded,
+        Reason::Preferred,
+        Reason::GuardFired,
+        Reason::LongestMatch,
+        Reason::Drawn,
+        Reason::BestScore,
+        Reason::ShortMatch,
+        Reason::Session,
+        Reason::NextOnRing,
+    ];
 }
 
 /// A choice, with everything that led to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The chosen replica's index.
     pub replica: u32,
@@ -83,6 +248,17 @@ pub struct Decision {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<u32>,
+    /// What each candidate scores, where the policy adds something up: the most or the least of it is
+    /// best, as the policy has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<f64>,
+    /// Among whom the last choice was made, where that was not everybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<u32>,
+    /// Tokens of the prompt that the policy expects in the chosen replica's cache, where it keeps or is
+    /// told what is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<u32>,
     /// Through whose eyes, and as of when. Whoever asked the policy fills it in.
     #[serde(default, skip_serializing_if = "View::is_plain")]
     pub view: View,
@@ -111,7 +287,8 @@ impl View {
 }
 
 /// A routing rule. It may keep state; it never looks at a clock and draws no random numbers that
-/// its caller did not seed.
+/// its caller did not seed. A policy writes [`select`](Policy::select), if the prompt and the loads are
+/// all that it goes by, or [`route`](Policy::route).
 pub trait Policy {
     /// The name on the command line and in results.
     fn name(&self) -> &'static str;
@@ -127,6 +304,20 @@ pub trait Policy {
         false
     }
 
+    /// Whether it reads its replicas' own metrics (queues in tokens, KV use) rather than counting what its
+    /// router sent: several routers then see the same.
+    fn scrapes(&self) -> bool {
+        false
+    }
+
+    /// Whether it is to be [told](Policy::told) what becomes of what it sent.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// What became of a request that its router sent, as soon as it happens.
+    fn told(&mut self, _told: Told) {}
+
     /// Takes other settings and goes on with what it remembers; one that none of them concerns stays as it
     /// is.
     fn retune(&mut self, _settings: &PolicySettings) {}
@@ -138,125 +329,13 @@ pub trait Policy {
 
     /// Chooses a replica for a prompt: its tokens or, where they are not known, the ids of its blocks.
     /// `replicas` is never empty.
-    fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision;
-}
-
-/// The policies by name, in the order in which people reach for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyKind {
-    /// Next in turn.
-    RoundRobin,
-    /// Fewest requests waiting and running.
-    LeastRequests,
-    /// Fewest outstanding tokens.
-    LeastTokens,
-    /// The prefix's own replica, unless it is too busy.
-    PrefixAffinity,
-    /// The replica that has most of the prompt cached, unless it is too busy.
-    LongestPrefix,
-    /// Prefix hash mod n.
-    ModuloHash,
-    /// The prefix's owner on a ring.
-    ConsistentHash,
-    /// Who draws the highest number for the prefix.
-    RendezvousHash,
-}
-
-impl PolicyKind {
-    /// The policies of the page, which `all` stands for.
-    pub const ALL: [PolicyKind; 5] = [
-        PolicyKind::RoundRobin,
-        PolicyKind::LeastRequests,
-        PolicyKind::LeastTokens,
-        PolicyKind::PrefixAffinity,
-        PolicyKind::LongestPrefix,
-    ];
-
-    /// Three ways to map prefixes to replicas, which differ in what moves when their number changes.
-    pub const HASHES: [PolicyKind; 3] =
-        [PolicyKind::ModuloHash, PolicyKind::ConsistentHash, PolicyKind::RendezvousHash];
-
-    /// Every policy that there is.
-    pub fn every() -> impl Iterator<Item = PolicyKind> + Clone {
-        PolicyKind::ALL.into_iter().chain(PolicyKind::HASHES)
+    fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
+        self.route(&Asked::of(prompt), replicas)
     }
 
-    /// The three columns of the race, as in the chapter.
-    pub const RACE: [PolicyKind; 3] =
-        [PolicyKind::RoundRobin, PolicyKind::LeastTokens, PolicyKind::PrefixAffinity];
-
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            PolicyKind::RoundRobin => "round-robin",
-            PolicyKind::LeastRequests => "least-requests",
-            PolicyKind::LeastTokens => "least-tokens",
-            PolicyKind::PrefixAffinity => "prefix-affinity",
-            PolicyKind::LongestPrefix => "longest-prefix",
-            PolicyKind::ModuloHash => "modulo-hash",
-            PolicyKind::ConsistentHash => "consistent-hash",
-            PolicyKind::RendezvousHash => "rendezvous-hash",
-        }
-    }
-
-    /// What it does, in one line.
-    pub fn summary(self) -> &'static str {
-        match self {
-            PolicyKind::RoundRobin => "next in turn, whatever it costs",
-            PolicyKind::LeastRequests => "fewest requests waiting and running",
-            PolicyKind::LeastTokens => "fewest outstanding tokens, ties to the lowest index",
-            PolicyKind::PrefixAffinity => {
-                "the prompt prefix's own replica, unless it is too far above the mean"
-            }
-            PolicyKind::LongestPrefix => "whoever has most of the prompt cached, ties to the lowest index",
-            PolicyKind::ModuloHash => "the prompt prefix's hash mod n, whatever the load",
-            PolicyKind::ConsistentHash => "the prompt prefix's owner on a ring, whatever the load",
-            PolicyKind::RendezvousHash => {
-                "who draws the highest number for the prompt prefix, whatever the load"
-            }
-        }
-    }
-
-    /// The policy of a name.
-    pub fn from_name(name: &str) -> Option<PolicyKind> {
-        PolicyKind::every().find(|k| k.name() == name)
-    }
-
-    /// A fresh policy of this kind.
-    pub fn build(self, settings: &PolicySettings) -> Box<dyn Policy> {
-        match self {
-            PolicyKind::RoundRobin => Box::new(RoundRobin::default()),
-            PolicyKind::LeastRequests => Box::new(LeastRequests),
-            PolicyKind::LeastTokens => Box::new(LeastTokens),
-            PolicyKind::PrefixAffinity => Box::new(PrefixAffinity {
-                prefix_length: settings.prefix_length,
-                max_imbalance: settings.max_imbalance,
-            }),
-            PolicyKind::LongestPrefix => {
-                Box::new(LongestPrefix { max_imbalance: settings.longest_prefix_guard })
-            }
-            PolicyKind::ModuloHash => Box::new(ModuloHash { prefix_length: settings.prefix_length }),
-            PolicyKind::ConsistentHash => Box::new(ConsistentHash::new(settings.prefix_length)),
-            PolicyKind::RendezvousHash => Box::new(RendezvousHash::new(settings.prefix_length)),
-        }
-    }
-}
-
-/// What the policies can be tuned by.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PolicySettings {
-    /// How many leading tokens make a prompt's prefix.
-    pub prefix_length: usize,
-    /// How far above the mean load a preferred replica may be, as a factor; infinite for no guard.
-    pub max_imbalance: f64,
-    /// The same for `longest-prefix`, whose rule in its plain form has no guard.
-    pub longest_prefix_guard: f64,
-}
-
-impl Default for PolicySettings {
-    fn default() -> Self {
-        PolicySettings { prefix_length: 64, max_imbalance: 2.0, longest_prefix_guard: f64::INFINITY }
+    /// The same for a request of which everything is known that a router can know.
+    fn route(&mut self, asked: &Asked<'_>, replicas: &[ReplicaLoad]) -> Decision {
+        self.select(asked.items, replicas)
     }
 }
 
@@ -280,11 +359,8 @@ fn least_loaded(loads: Vec<u64>) -> Decision {
         reason: Reason::LeastLoaded,
         mean: Some(mean(&loads)),
         loads,
-        preferred: None,
-        guard_limit: None,
         tied,
-        matched: Vec::new(),
-        view: View::default(),
+        ..Decision::default()
     }
 }
 
@@ -309,8 +385,7 @@ fn guarded(preferred: u32, replicas: &[ReplicaLoad], max_imbalance: f64) -> Deci
         preferred: Some(preferred),
         guard_limit,
         tied,
-        matched: Vec::new(),
-        view: View::default(),
+        ..Decision::default()
     }
 }
 
@@ -324,8 +399,7 @@ fn belongs(replica: u32) -> Decision {
         preferred: Some(replica),
         guard_limit: None,
         tied: 0,
-        matched: Vec::new(),
-        view: View::default(),
+        ..Decision::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `round-robin`: each replica in turn, the default of every load balancer.
 
-use super::{Decision, Policy, Reason, ReplicaLoad, View};
+use super::{Decision, Policy, Reason, ReplicaLoad};
 use crate::trace::Token;
 
 /// Balances counts of requests, and nothing else.
@@ -21,17 +21,7 @@ impl Policy for RoundRobin {
     fn select(&mut self, _prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
         let replica = (self.turn % replicas.len() as u64) as u32;
         self.turn += 1;
-        Decision {
-            replica,
-            reason: Reason::NextInTurn,
-            loads: Vec::new(),
-            mean: None,
-            preferred: None,
-            guard_limit: None,
-            tied: 0,
-            view: View::default(),
-            matched: Vec::new(),
-        }
+        Decision { replica, reason: Reason::NextInTurn, ..Decision::default() }
     }
 }
 

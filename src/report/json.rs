@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::experiment::{Experiment, Source};
-use crate::params::{Config, Group, PARAMS};
+use crate::params::{Config, Group, PARAMS, knobs_of};
 use crate::policy::PolicyKind;
 use crate::sim::Summary;
 
@@ -24,6 +24,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Configuration {
     config: Config,
+    policy: PolicyKind,
     trace: Option<Source>,
 }
 
@@ -62,6 +63,9 @@ impl Serialize for Configuration {
         if self.trace.is_none() && self.config.arrivals != Default::default() {
             map.serialize_entry("arrivals", &self.config.arrivals.to_string())?;
         }
+        for (param, _) in knobs_of(self.policy) {
+            map.serialize_entry(param.key, &param.json(&self.config))?;
+        }
         if let Some(pool) = pool {
             map.serialize_entry("kv_pool", &pool)?;
         }
@@ -78,6 +82,7 @@ impl Report {
             summary,
             configuration: Configuration {
                 config: experiment.config.clone(),
+                policy,
                 trace: experiment.source.clone(),
             },
         }

@@ -21,7 +21,10 @@
 //! - the replica; how many tied; the preferred replica; the router; the refresh (as a change since the
 //!   last one that was told);
 //! - how many loads there are, and each as a change since the same router's last decision;
-//! - where there are matches: how many, and each candidate's blocks.
+//! - where there are matches: how many, and each candidate's blocks;
+//! - if the second byte says that there is more (`HAS_MORE`): the reason, where its three bits are all set;
+//!   the tokens that are expected to be cached and one, or 0; how many scores there are, and each in 8
+//!   bytes; how many candidates, and each.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,8 +107,11 @@ const NONE: u8 = 0;
 const COMPUTED: u8 = 1;
 const TOLD: u8 = 2;
 
-const REASONS: [Reason; 5] =
-    [Reason::NextInTurn, Reason::LeastLoaded, Reason::Preferred, Reason::GuardFired, Reason::LongestMatch];
+/// In the head: the reason is told further on.
+const LATER: u8 = 0x07;
+
+/// In the byte of mean and limit: there is more at the end.
+const HAS_MORE: u8 = 0x08;
 
 /// Beside the reason's number: whether there are matches.
 const HAS_MATCHES: u8 = 0x08;
@@ -137,9 +143,13 @@ impl Arrivals {
 
     fn write_decision(&self, decision: &Decision, out: &mut Vec<u8>) {
         // Named one by one, so that none is forgotten when another is added.
-        let Decision { replica, reason, loads, mean, preferred, guard_limit, tied, matched, view } = decision;
+        let Decision { replica, reason, loads, mean, preferred, guard_limit, tied, matched, view, .. } =
+            decision;
+        let Decision { scores, candidates, predicted, .. } = decision;
         let View { router, refreshed, own } = *view;
-        let mut head = REASONS.iter().position(|r| r == reason).expect("every reason is listed") as u8;
+        let reason = Reason::ALL.iter().position(|r| r == reason).expect("every reason is listed") as u8;
+        let more = reason >= LATER || !scores.is_empty() || !candidates.is_empty() || predicted.is_some();
+        let mut head = reason.min(LATER);
         for (flag, set) in [
             (HAS_MATCHES, !matched.is_empty()),
             (HAS_PREFERRED, preferred.is_some()),
@@ -155,7 +165,7 @@ impl Arrivals {
             Some(_) => TOLD,
         };
         let (of_mean, of_limit) = (how(*mean, mean_of(loads)), how(*guard_limit, self.limit(*mean)));
-        out.extend([head, of_mean | of_limit << 4]);
+        out.extend([head, of_mean | of_limit << 4 | if more { HAS_MORE } else { 0 }]);
         for (number, how) in [(mean, of_mean), (guard_limit, of_limit)] {
             if let (Some(number), TOLD) = (number, how) {
                 put_bits(out, *number);
@@ -174,10 +184,19 @@ impl Arrivals {
             put(out, matched.len() as u64);
             matched.iter().for_each(|&blocks| put(out, blocks.into()));
         }
+        if more {
+            put(out, reason.into());
+            put(out, predicted.map_or(0, |tokens| u64::from(tokens) + 1));
+            put(out, scores.len() as u64);
+            scores.iter().for_each(|&score| put_bits(out, score));
+            put(out, candidates.len() as u64);
+            candidates.iter().for_each(|&replica| put(out, replica.into()));
+        }
     }
 
     fn read_decision(&self, from: &mut Reader<'_>) -> Option<Decision> {
         let (head, how) = (from.byte()?, from.byte()?);
+        let (more, how) = (how & HAS_MORE != 0, how & !HAS_MORE);
         let told = |from: &mut Reader<'_>, how| if how == TOLD { from.bits().map(Some) } else { Some(None) };
         let (mean, limit) = (told(from, how & 0x0f)?, told(from, how >> 4)?);
         let (replica, tied) = (from.small()?, from.small()?);
@@ -194,10 +213,21 @@ impl Arrivals {
             0 => Vec::new(),
             _ => (0..from.small()?).map(|_| from.small()).collect::<Option<_>>()?,
         };
+        let mut decision = Decision::default();
+        let mut reason = usize::from(head & LATER);
+        if more {
+            reason = from.small()? as usize;
+            decision.predicted = match from.number()? {
+                0 => None,
+                tokens => Some(u32::try_from(tokens - 1).ok()?),
+            };
+            decision.scores = (0..from.small()?).map(|_| from.bits()).collect::<Option<_>>()?;
+            decision.candidates = (0..from.small()?).map(|_| from.small()).collect::<Option<_>>()?;
+        }
         let mean = if how & 0x0f == COMPUTED { mean_of(&loads) } else { mean };
         Some(Decision {
             replica,
-            reason: *REASONS.get(usize::from(head & 0x07))?,
+            reason: *Reason::ALL.get(reason)?,
             guard_limit: if how >> 4 == COMPUTED { self.limit(mean) } else { limit },
             mean,
             loads,
@@ -205,6 +235,7 @@ impl Arrivals {
             tied,
             matched,
             view: View { router, refreshed, own: head & OWN != 0 },
+            ..decision
         })
     }
 

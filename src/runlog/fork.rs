@@ -163,7 +163,9 @@ impl<'e> Replay<'e> {
         let settings = |phase: &Phase| experiment.policy_settings(&phase.config);
         self.simulation.alter(|fleet| {
             if from.policy != now.policy {
-                let policies = (0..now.config.routers).map(|_| now.policy.build(&settings(now)));
+                let settings = settings(now);
+                let policies =
+                    (0..now.config.routers).map(|router| now.policy.build(&settings.of_router(router)));
                 fleet.change_policy(policies.collect(), at);
             } else if settings(&from) != settings(now) {
                 fleet.retune(&settings(now));

@@ -59,11 +59,12 @@ pub fn run_express_observed(
             }
             fleet.refresh(seen);
         }
-        if fleet.reads_matches() {
+        if fleet.is_up_to_date() {
             for (index, lane) in lanes.iter_mut().enumerate() {
                 lane.go(fleet, index, now, price, recorder, observer)?;
             }
         }
+        fleet.arrives(now);
         let decision = fleet.decide(&request);
         let index = decision.replica as usize;
         let lane = &mut lanes[index];

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::params::{Config, PARAMS, Param, Problem, nearest, param};
+use crate::params::{Config, Param, Problem, param, suggestion};
 
 /// The most values of one parameter.
 pub const MAX_VALUES: usize = 1000;
@@ -66,9 +66,7 @@ impl Axis {
 
 fn known(key: &str) -> Result<&'static Param, Problem> {
     let Some(found) = param(key) else {
-        let near = nearest(&key.replace('-', "_"), PARAMS.iter().map(|p| p.key))
-            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Err(refuse(format!("`{key}` is no parameter{near}")));
+        return Err(refuse(format!("`{key}` is no parameter{}", suggestion(key))));
     };
     match ELSEWHERE.iter().find(|(own, _)| *own == found.key) {
         Some((_, why)) => Err(refuse(format!("`{key}` cannot be swept: {why}"))),

@@ -29,8 +29,7 @@ fn decision() -> Decision {
         preferred: Some(1),
         guard_limit: Some(1.7 * ((100_000 + 1_900_000 + 31) as f64 / 3.0)),
         tied: 1,
-        matched: Vec::new(),
-        view: View::default(),
+        ..Decision::default()
     }
 }
 
@@ -58,11 +57,16 @@ fn a_decision_is_read_as_it_was_made() {
     check(&mut state, Some(Decision { loads: vec![u64::MAX; 40], mean: None, ..decision() }));
     let matched = vec![0, 7, 1 << 20];
     check(&mut state, Some(Decision { reason: Reason::LongestMatch, matched, ..decision() }));
+    let (scores, candidates) = (vec![0.5, f64::INFINITY, -3.0], vec![0, 2]);
+    check(&mut state, Some(Decision { predicted: Some(0), scores, candidates, ..decision() }));
+    for reason in Reason::ALL {
+        check(&mut state, Some(Decision { reason, ..decision() }));
+    }
     let view = View { router: Some(1), refreshed: Some(1 << 50), own: true };
     check(&mut state, Some(Decision { view, ..decision() }));
     check(&mut state, Some(Decision { view, ..decision() }));
     let (at, last) = state.routed.expect("some were sent");
-    assert_eq!((at, state.arrived, last.arrival().map(|a| a.request)), (9, 10, Some(9)));
+    assert_eq!((at, state.arrived, last.arrival().map(|a| a.request)), (20, 21, Some(20)));
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub fn Mark(props: &Props) -> Html {
         PolicyKind::LeastTokens => html! { <rect x="2.5" y="2.5" width="11" height="11" /> },
         PolicyKind::PrefixAffinity => html! { <path d="M8 0.5l7.5 7.5-7.5 7.5-7.5-7.5z" /> },
         PolicyKind::LongestPrefix => html! { <path d="M8 14.5l7-12.5H1z" /> },
+        _ => html! { <path d="M8 1l6 3.5v7L8 15l-6-3.5v-7z" /> },
     };
     html! {
         <svg class={classes!("mark", props.policy.name())} viewBox="0 0 16 16" width="14" height="14"
