@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn shares_are_even_and_what_moves_spreads() {
-        let fleet = vec![ReplicaLoad::default(); 5];
+        let fleet = [ReplicaLoad::default(); 5];
         let mut policy = RendezvousHash::new(1);
         let mut owners = |ids: &[u32]| -> Vec<u32> {
             policy.candidates(ids);

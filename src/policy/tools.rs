@@ -17,7 +17,7 @@ pub struct Dice(u64);
 impl Dice {
     /// Draws from a seed.
     pub fn new(seed: u64) -> Dice {
-        Dice(seed ^ 0x5EED_0F_D1CE_0001)
+        Dice(seed ^ 0x005E_ED0F_D1CE_0001)
     }
 
     fn next(&mut self) -> u64 {
