@@ -159,8 +159,8 @@ fn use_address(query: String, dispatch: Callback<Action>) {
 /// How long the sections take until they have the heights that they have under what the address says, in milliseconds.
 const LAID_OUT: u32 = 150;
 
-/// Goes to the figure that the address names once all has its place, unless the reader has gone elsewhere by then. A
-/// figure that is not there before its sweep is run stands for its section.
+/// Goes to the figure that the address names once all has its place, unless the reader has gone past it by then. A figure
+/// that is not there before its sweep is run, or its fork, stands for its section.
 fn to_figure() -> Option<Timeout> {
     let hash = dom::window().location().hash().ok()?;
     let id = hash.trim_start_matches('#').to_owned();
@@ -168,17 +168,14 @@ fn to_figure() -> Option<Timeout> {
         return None;
     }
     let find = move || {
-        let found = dom::document().get_element_by_id(&id);
         let section = if id.starts_with("figure-sweep") { "worth" } else { "race" };
-        (found.is_some(), found.or_else(|| dom::document().get_element_by_id(section)))
+        let document = dom::document();
+        document.get_element_by_id(&id).or_else(|| document.get_element_by_id(section))
     };
-    let (there, element) = find();
-    let screen = dom::window().inner_height().ok()?.as_f64()?;
-    let shown = (0.0..screen).contains(&element?.get_bounding_client_rect().top());
-    let untouched = dom::window().scroll_y().is_ok_and(|y| y == 0.0);
-    (shown || (untouched && !there)).then(|| {
+    let ahead = find()?.get_bounding_client_rect().top() > -1.0;
+    ahead.then(|| {
         Timeout::new(LAID_OUT, move || {
-            if let Some(element) = find().1 {
+            if let Some(element) = find() {
                 element.scroll_into_view();
             }
         })
