@@ -7,7 +7,7 @@ use std::rc::Rc;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-use web_sys::{Element, HtmlInputElement, HtmlSelectElement};
+use web_sys::{Element, HtmlCanvasElement, HtmlInputElement, HtmlSelectElement};
 use yew::prelude::*;
 
 use warmroute::coldstart::{Bandwidth, Parameters, Precision, Settings, seconds_text};
@@ -86,7 +86,8 @@ async fn a_plot_follows_its_size_and_its_colours_are_classes() {
     root.append_child(&style).expect("it is attached");
     let inner = document().create_element("div").expect("a div");
     root.append_child(&inner).expect("it is attached");
-    let props = PlotProps { chart: chart(1.0), label: "Goodput over time, rising and falling".into() };
+    let label = "Goodput over time, rising and falling".into();
+    let props = PlotProps { chart: chart(1.0), label, taken: None };
     let handle = yew::Renderer::<Plot>::with_root_and_props(inner, props).render();
     settle().await;
     let surface: Element = find(&root, "svg.plot-surface");
@@ -97,6 +98,19 @@ async fn a_plot_follows_its_size_and_its_colours_are_classes() {
     let line: Element = find(&root, "path.line.prefix-affinity");
     assert!(line.get_attribute("d").is_some_and(|d| d.len() > 100));
     assert_eq!(surface.query_selector_all("[style], [fill], [stroke]").expect("a selector").length(), 0);
+    let canvas: HtmlCanvasElement = find(&root, ".drawn > canvas");
+    let pixels = |css: u32| {
+        (f64::from(css) * web_sys::window().expect("a window").device_pixel_ratio()).round() as u32
+    };
+    assert_eq!((canvas.width(), canvas.height()), (pixels(601), pixels(200)));
+    let empty: HtmlCanvasElement =
+        document().create_element("canvas").expect("a canvas").dyn_into().expect("it is one");
+    empty.set_width(canvas.width());
+    empty.set_height(canvas.height());
+    assert!(
+        canvas.to_data_url().expect("it is read") != empty.to_data_url().expect("it is read"),
+        "drawn on"
+    );
 
     root.set_attribute("style", "width:400px").expect("an attribute");
     settle().await;
@@ -109,7 +123,7 @@ async fn a_plot_follows_its_size_and_its_colours_are_classes() {
 #[wasm_bindgen_test]
 async fn the_arrow_keys_read_values() {
     let root = place("width:600px");
-    let props = PlotProps { chart: chart(0.5), label: "Goodput".into() };
+    let props = PlotProps { chart: chart(0.5), label: "Goodput".into(), taken: None };
     let handle = yew::Renderer::<Plot>::with_root_and_props(root.clone(), props).render();
     settle().await;
     let surface: Element = find(&root, "svg.plot-surface");

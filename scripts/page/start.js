@@ -1,6 +1,6 @@
 // Starts the page at the reader's first sign. Until then it is what was written when it was built, text, figures and tables,
-// and whoever only reads its beginning has loaded no more than that. An address with parameters, a reader who comes back and
-// files that are kept here anyway are signs as well. scripts/after_build.mjs fills in the names.
+// and whoever only reads its beginning has loaded no more than that. An address with parameters or a part's name, a reader who
+// comes back and files that are kept here anyway are signs as well. scripts/after_build.mjs fills in the names.
 const MODULE = "./app.js";
 const WASM = "./app_bg.wasm";
 
@@ -53,4 +53,4 @@ function keep() {
 
 for (const name of SIGNS) addEventListener(name, sign, listening);
 const [visit] = performance.getEntriesByType("navigation");
-if (location.search || visit?.type !== "navigate" || navigator.serviceWorker?.controller) start();
+if (location.search || location.hash || visit?.type !== "navigate" || navigator.serviceWorker?.controller) start();

@@ -1,10 +1,11 @@
-//! Charts over time or over any number, as functions over a plotters `DrawingBackend`: [`svg`], on the page and
-//! before it is one.
+//! Charts over time or over any number, as functions over a plotters `DrawingBackend`: a canvas while the page lives,
+//! [`svg`] before it does, on paper and in files.
 //!
 //! Nothing here asks how wide a text is: only what shows it can say, and plotters' own guess counts
 //! bytes. Every text has a place of its own, wide enough for its number of characters.
 
 mod draw;
+pub mod export;
 mod layout;
 mod lines;
 pub mod svg;

@@ -10,7 +10,8 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingErrorKind, FontStyle,
 };
 
-use super::{Chart, Rgb, Theme, draw};
+use super::{Chart, Rgb, Role, Theme, draw};
+use crate::policy::PolicyKind;
 
 /// So many of the picture's units make a CSS pixel: coordinates are whole numbers.
 pub const UNITS: u32 = 4;
@@ -42,6 +43,21 @@ pub fn svg(chart: &Chart, (width, height): (u32, u32)) -> String {
     // Writing to a text does not fail.
     let _ = draw(&backend.into_drawing_area(), chart, &INDEX, f64::from(UNITS));
     out
+}
+
+/// What gives the classes their colours, the light theme's, where no page does.
+pub(super) fn style() -> String {
+    let mut text = String::from(
+        "text,path{fill:currentColor}.line{fill:none;stroke:currentColor;stroke-linejoin:round}",
+    );
+    text += "text{font-family:system-ui,sans-serif}";
+    let light = Theme::LIGHT;
+    let plain = [("ink", light.foreground), ("muted", light.muted), ("grid", light.grid)];
+    let policies = PolicyKind::ALL.map(|policy| (policy.name(), light.colour(Role::Policy(policy))));
+    for (class, (r, g, b)) in plain.into_iter().chain(policies) {
+        text += &format!(".{class}{{color:#{r:02x}{g:02x}{b:02x}}}");
+    }
+    text + ".paper{fill:#fff}"
 }
 
 /// What one `path` element has in common; what follows with the same look joins it.
@@ -197,8 +213,7 @@ impl DrawingBackend for Svg<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Axis, Format, Role, Series};
-    use crate::policy::PolicyKind;
+    use crate::plot::{Axis, Format, Series};
 
     fn chart(title: &str) -> Chart {
         let series = |policy: PolicyKind| Series {

@@ -13,6 +13,7 @@ use super::sections::chapter::{
 };
 use super::sections::{ColdStart, Controls, Glossary, Notices, Opening, Prices, Race, Results, Worth};
 use super::state::{Action, State};
+use super::widgets::FIGURE;
 
 /// How long the page waits for the next change of a control before it starts the race anew, in
 /// milliseconds.
@@ -143,6 +144,7 @@ fn use_address(query: String, dispatch: Callback<Action>) {
         }
         dispatch.emit(Action::Open(dom::query()));
         open.set(true);
+        let there = to_figure();
         let listen = |name: &'static str| {
             let dispatch = dispatch.clone();
             gloo_events::EventListener::new(&dom::window(), name, move |_| {
@@ -150,6 +152,32 @@ fn use_address(query: String, dispatch: Callback<Action>) {
             })
         };
         let listeners = [listen("popstate"), listen("hashchange")];
-        move || drop(listeners)
+        move || drop((listeners, there))
     });
+}
+
+/// How long the sections take until they have the heights that they have under what the address says, in milliseconds.
+const LAID_OUT: u32 = 150;
+
+/// Goes to the figure that the address names once all has its place, unless the reader has gone past it by then. A figure
+/// that is not there before its sweep is run, or its fork, stands for its section.
+fn to_figure() -> Option<Timeout> {
+    let hash = dom::window().location().hash().ok()?;
+    let id = hash.trim_start_matches('#').to_owned();
+    if !id.starts_with(FIGURE) {
+        return None;
+    }
+    let find = move || {
+        let section = if id.starts_with("figure-sweep") { "worth" } else { "race" };
+        let document = dom::document();
+        document.get_element_by_id(&id).or_else(|| document.get_element_by_id(section))
+    };
+    let ahead = find()?.get_bounding_client_rect().top() > -1.0;
+    ahead.then(|| {
+        Timeout::new(LAID_OUT, move || {
+            if let Some(element) = find() {
+                element.scroll_into_view();
+            }
+        })
+    })
 }

@@ -98,8 +98,12 @@ pub fn download(name: &str, kind: &str, text: &str) -> Option<()> {
     let parts = js_sys::Array::of1(&JsValue::from_str(text));
     let bag = web_sys::BlobPropertyBag::new();
     bag.set_type(kind);
-    let blob = web_sys::Blob::new_with_str_sequence_and_options(&parts, &bag).ok()?;
-    let url = web_sys::Url::create_object_url_with_blob(&blob).ok()?;
+    hand_over(name, &web_sys::Blob::new_with_str_sequence_and_options(&parts, &bag).ok()?)
+}
+
+/// Hands the reader a file that is there already.
+pub fn hand_over(name: &str, blob: &web_sys::Blob) -> Option<()> {
+    let url = web_sys::Url::create_object_url_with_blob(blob).ok()?;
     let link: web_sys::HtmlAnchorElement = document().create_element("a").ok()?.dyn_into().ok()?;
     link.set_href(&url);
     link.set_download(name);

@@ -16,7 +16,7 @@ use crate::ui::dom::{self, text_of};
 use crate::ui::fork::{Act, Agreement, Fork, obstacle};
 use crate::ui::moment::exact;
 use crate::ui::state::{Action, State, Status};
-use crate::ui::widgets::Plot;
+use crate::ui::widgets::{Plot, Taken};
 
 /// What a change makes different, in a few words.
 fn words(change: &Change) -> String {
@@ -264,13 +264,19 @@ fn Plots(props: &PlotsProps) -> Html {
         let lane = state.lanes.get(fork.of.0).map(|lane| (lane.run, lane.points.len()));
         (lane, fork.future.run, fork.future.points.len(), state.reach())
     });
+    let command = fork.as_ref().map_or_else(String::new, |fork| fork.command(&state.config));
     let plots = use_memo(known, move |_| fork.map_or_else(Vec::new, |fork| futures(&state, &fork)));
     html! {
         <div class="plots">
             { for plots.iter().cloned().map(|chart| {
                 let key = chart.title.clone();
                 let label = format!("{} over simulated time, as it was and in the fork; the table has the final figures", chart.title);
-                html! { <Plot {key} {chart} {label} /> }
+                let taken = Taken {
+                    id: format!("figure-fork-{}", chart.title.to_ascii_lowercase()).into(),
+                    name: format!("{} in both futures", chart.title).into(),
+                    command: command.clone().into(),
+                };
+                html! { <Plot {key} {chart} {label} {taken} /> }
             }) }
         </div>
     }

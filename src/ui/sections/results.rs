@@ -14,7 +14,7 @@ use crate::ui::charts::{charts, moment};
 use crate::ui::dom::{self, use_visible};
 use crate::ui::moment::line;
 use crate::ui::state::{Lane, State};
-use crate::ui::widgets::{Mark, Plot, Said};
+use crate::ui::widgets::{Mark, Plot, Said, Taken};
 use crate::ui::words::{flags, verdict};
 
 /// The command that does the same natively.
@@ -112,15 +112,25 @@ fn told(state: &State) -> Vec<(u32, usize, bool)> {
     state.lanes.iter().map(|lane| (lane.run, points(lane), state.settled())).collect()
 }
 
-/// The plots and the table.
-fn figures(state: &State, plots: &[Rc<Chart>]) -> Html {
+/// As what a chart of the race is taken along.
+fn taken(chart: &Chart, config: &Config) -> Taken {
+    Taken {
+        id: format!("figure-{}", chart.title.to_ascii_lowercase()).into(),
+        name: chart.title.clone().into(),
+        command: command(config).into(),
+    }
+}
+
+/// The plots and the table; the plots to be taken along where that can be.
+fn figures(state: &State, plots: &[Rc<Chart>], live: bool) -> Html {
     html! {
         <>
             <div class="plots">
                 { for plots.iter().cloned().map(|chart| {
                     let key = chart.title.clone();
                     let label = format!("{} over simulated time, one line a policy; the table below has the final figures", chart.title);
-                    html! { <Plot {key} {chart} {label} /> }
+                    let taken = live.then(|| taken(&chart, &state.config));
+                    html! { <Plot {key} {chart} {label} {taken} /> }
                 }) }
             </div>
             { table(state) }
@@ -196,7 +206,7 @@ pub fn Results(props: &ResultsProps) -> Html {
     html! {
         <section id="results" ref={place} aria-labelledby="results-title">
             <h2 id="results-title">{ "What it came to" }</h2>
-            <div class="computed">{ figures(state, &plots) }</div>
+            <div class="computed">{ figures(state, &plots, true) }</div>
             { beforehand(|| {
                 let state = ended();
                 let said = verdict(&results(&state));
@@ -204,7 +214,7 @@ pub fn Results(props: &ResultsProps) -> Html {
                     <>
                         <p class="intro">{ "Computed when this page was built, by the scheduler alone under the modelled clock; \
                             with JavaScript every token is computed as well, for the same figures. " }{ said }</p>
-                        { figures(&state, &charts(&state)) }
+                        { figures(&state, &charts(&state), false) }
                     </>
                 }
             }) }

@@ -13,7 +13,7 @@ use crate::ui::state::Action;
 use crate::ui::study::settings::Refusal;
 use crate::ui::study::words::{knee, stat, sweep_command, value_text, verdict};
 use crate::ui::study::{Act, Phase, Sweep};
-use crate::ui::widgets::{Mark, Plot, Said};
+use crate::ui::widgets::{Mark, Plot, Said, Taken};
 
 /// Rows of the table beyond which only a file has them all.
 const MOST_ROWS: usize = 600;
@@ -38,7 +38,7 @@ pub(super) fn results(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>, dra
             { state(sweep, stale) }
             { choice(props) }
             <div class={classes!("plots", (plots.len() == 1).then_some("alone"))}>
-                { for plots.iter().cloned().map(|chart| plot(chart, &sweep.plan)) }
+                { for plots.iter().cloned().enumerate().map(|(at, chart)| plot(at, chart, &sweep.plan)) }
             </div>
             if sweep.phase != Phase::Running { { knees(results) } }
             <p class="quiet">{ conditions(&sweep.plan, figure) }</p>
@@ -92,7 +92,7 @@ fn choice(props: &StudyProps) -> Html {
     }
 }
 
-fn plot(chart: Rc<Chart>, plan: &Plan) -> Html {
+fn plot(place: usize, chart: Rc<Chart>, plan: &Plan) -> Html {
     let over = chart.x.title.to_ascii_lowercase();
     let at = if chart.title.is_empty() { String::new() } else { format!(", with {}", chart.title) };
     let label = format!(
@@ -101,7 +101,12 @@ fn plot(chart: Rc<Chart>, plan: &Plan) -> Html {
         plan.seeds.count()
     );
     let key = chart.title.clone();
-    html! { <Plot {key} {chart} {label} /> }
+    let taken = Taken {
+        id: if place == 0 { "figure-sweep".into() } else { format!("figure-sweep-{}", place + 1).into() },
+        name: format!("{} over {over}{at}", chart.y.title).into(),
+        command: sweep_command(plan).into(),
+    };
+    html! { <Plot {key} {chart} {label} {taken} /> }
 }
 
 /// The knees in words, at each value of the second parameter.

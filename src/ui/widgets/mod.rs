@@ -1,8 +1,10 @@
 //! The small parts that sections are made of; one component a file.
 
 mod blocks;
+mod canvas;
 mod column;
 mod field;
+mod figure_tools;
 mod live;
 pub mod lives;
 mod mark;
@@ -17,6 +19,7 @@ mod why;
 pub use blocks::Blocks;
 pub use column::Column;
 pub use field::Field;
+pub use figure_tools::{FIGURE, Taken};
 pub use live::Live;
 pub use lives::Lives;
 pub use mark::Mark;

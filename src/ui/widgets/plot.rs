@@ -1,14 +1,19 @@
-//! A chart as SVG: the same before any script runs, on paper and in both themes, with a crosshair that pointer and
-//! keyboard move.
+//! A chart: live on a canvas, sharp at every pixel density and in the reader's theme; before any script runs and on paper
+//! as SVG. A crosshair that pointer and keyboard move lies over both.
 
 use std::rc::Rc;
 
+use gloo_events::EventListener;
+use gloo_timers::callback::Timeout;
 use yew::prelude::*;
 
+use super::canvas::paint;
+use super::figure_tools::{FigureTools, Taken};
 use super::said::use_said;
-use super::surroundings::use_size;
+use super::surroundings::{Screen, use_screen, use_size};
 use crate::plot::svg::{UNITS, svg};
-use crate::plot::{Chart, Frame};
+use crate::plot::{Chart, Frame, Theme};
+use crate::ui::dom;
 
 /// What a [`Plot`] is given.
 #[derive(Properties)]
@@ -17,15 +22,19 @@ pub struct PlotProps {
     pub chart: Rc<Chart>,
     /// What the chart shows, for those who do not see it.
     pub label: AttrValue,
+    /// As what it can be taken along, if it can.
+    #[prop_or_default]
+    pub taken: Option<Taken>,
 }
 
 impl PartialEq for PlotProps {
     fn eq(&self, other: &Self) -> bool {
-        same(&self.chart, &other.chart) && self.label == other.label
+        same(&self.chart, &other.chart) && self.label == other.label && self.taken == other.taken
     }
 }
 
-fn same(one: &Rc<Chart>, other: &Rc<Chart>) -> bool {
+/// Whether two charts are one.
+pub(super) fn same(one: &Rc<Chart>, other: &Rc<Chart>) -> bool {
     Rc::ptr_eq(one, other) || one == other
 }
 
@@ -41,6 +50,56 @@ impl PartialEq for Picture {
     fn eq(&self, other: &Self) -> bool {
         self.size == other.size && same(&self.chart, &other.chart)
     }
+}
+
+impl Picture {
+    /// The elements of its SVG.
+    fn still(&self) -> AttrValue {
+        svg(&self.chart, self.size).into()
+    }
+
+    /// Whether it could be drawn.
+    fn draw(&self, canvas: &NodeRef, screen: Screen) -> bool {
+        let mut theme = if screen.dark { Theme::DARK } else { Theme::LIGHT };
+        // The page's own shows through.
+        theme.background = None;
+        canvas.cast().is_some_and(|canvas| paint(&canvas, &self.chart, &theme, self.size, screen.ratio))
+    }
+}
+
+/// How long a chart must stand before its SVG follows it, in milliseconds.
+const SETTLED: u32 = 500;
+
+/// Draws a picture on a canvas whenever it changes. What the SVG shows meanwhile, and whether the canvas has it: once it
+/// does, the SVG follows only what has settled, and what is about to be printed.
+#[hook]
+fn use_canvas(canvas: &NodeRef, picture: &Picture, measured: bool) -> (Picture, bool) {
+    let screen = use_screen();
+    let live = use_state_eq(|| false);
+    let still = use_state_eq(|| picture.clone());
+    {
+        let (canvas, live, still) = (canvas.clone(), live.clone(), still.setter());
+        use_effect_with((picture.clone(), screen, measured), move |(picture, screen, measured)| {
+            // Where it has no size it is not seen either.
+            let drawn = *measured && picture.draw(&canvas, *screen);
+            if *measured && drawn != *live {
+                still.set(picture.clone());
+                live.set(drawn);
+            }
+        });
+    }
+    {
+        let still = still.setter();
+        use_effect_with(picture.clone(), move |picture| {
+            let (settled, printed) = (picture.clone(), picture.clone());
+            let set = still.clone();
+            let later = Timeout::new(SETTLED, move || set.set(settled));
+            let print =
+                EventListener::new(&dom::window(), "beforeprint", move |_| still.set(printed.clone()));
+            move || drop((later, print))
+        });
+    }
+    (if *live { (*still).clone() } else { picture.clone() }, *live)
 }
 
 /// The size of a picture that nobody has measured, in CSS pixels.
@@ -67,13 +126,15 @@ fn moved(key: &str, at: Option<f64>, stops: &[f64]) -> Option<f64> {
 #[component]
 pub fn Plot(props: &PlotProps) -> Html {
     let node = use_node_ref();
-    let size = match use_size(&node) {
-        (0.0, _) | (_, 0.0) => UNMEASURED,
-        (width, height) => (width.round() as u32, height.round() as u32),
+    let canvas = use_node_ref();
+    let (size, measured) = match use_size(&node) {
+        (0.0, _) | (_, 0.0) => (UNMEASURED, false),
+        (width, height) => ((width.round() as u32, height.round() as u32), true),
     };
     let picture = Picture { chart: Rc::clone(&props.chart), size };
     let at = use_state_eq(|| None::<f64>);
-    let drawn = use_memo(picture.clone(), |picture| AttrValue::from(svg(&picture.chart, picture.size)));
+    let (still, live) = use_canvas(&canvas, &picture, measured);
+    let still = use_memo(still, Picture::still);
     let frame = use_memo(picture, |picture| Frame::new(&picture.chart, picture.size, 1.0));
 
     let onpointermove = {
@@ -116,15 +177,22 @@ pub fn Plot(props: &PlotProps) -> Html {
     });
     let text = cross.map_or_else(|| HINT.to_owned(), |(_, x)| props.chart.reading(x));
     use_said(cross.map_or_else(AttrValue::default, |_| text.clone().into()));
+    let id = props.taken.as_ref().map(|taken| taken.id.clone());
     html! {
-        <figure class="plot">
-            <svg ref={node} class="plot-surface" role="img" aria-label={props.label.clone()} tabindex="0"
-                viewBox={format!("0 0 {} {}", size.0 * UNITS, size.1 * UNITS)}
-                {onpointermove} {onpointerleave} {onkeydown} {onblur}>
-                <g>{ Html::from_html_unchecked((*drawn).clone()) }</g>
-                <path class="plot-cross" d={line} />
-            </svg>
+        <figure class="plot" {id}>
+            <div class={classes!("plot-stage", live.then_some("drawn"))}>
+                <canvas ref={canvas} class="plot-canvas" aria-hidden="true"></canvas>
+                <svg ref={node} class="plot-surface" role="img" aria-label={props.label.clone()} tabindex="0"
+                    viewBox={format!("0 0 {} {}", size.0 * UNITS, size.1 * UNITS)}
+                    {onpointermove} {onpointerleave} {onkeydown} {onblur}>
+                    <g class="still">{ Html::from_html_unchecked((*still).clone()) }</g>
+                    <path class="plot-cross" d={line} />
+                </svg>
+            </div>
             <p class="plot-readout">{ text }</p>
+            if let Some(taken) = &props.taken {
+                <FigureTools chart={props.chart.clone()} taken={taken.clone()} />
+            }
         </figure>
     }
 }
