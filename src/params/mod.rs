@@ -340,7 +340,14 @@ impl<C: Clone> Param<C> {
         let mut chosen = Vec::new();
         for name in text.split(',').map(str::trim) {
             let Some(policy) = PolicyKind::from_name(name) else {
-                let mut problem = self.refuse(name);
+                let mut problem = Problem {
+                    key: self.key.into(),
+                    problem: format!(
+                        "found `{}`; it is a policy (round-robin, least-tokens, llm-d and {} others), a comma list of them, all, production or every",
+                        shortened(name),
+                        PolicyKind::every().count() - 3
+                    ),
+                };
                 if let Some(near) = nearest(&shortened(name), PolicyKind::every().map(PolicyKind::name)) {
                     problem.problem += &format!("; did you mean `{near}`?");
                 }
