@@ -57,7 +57,7 @@ impl Lab {
         if last > said { last } else { said.min(last.after(BUCKET).unwrap_or(last)) }
     }
 
-    /// Arrivals in each stretch of [`BUCKET`].
+    /// Arrivals in each stretch of `BUCKET`.
     pub fn arrivals(&self) -> Vec<u32> {
         let mut counts = vec![0; (self.horizon().0 / BUCKET.0) as usize + 1];
         for request in &self.trace.requests {

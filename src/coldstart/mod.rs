@@ -2,7 +2,7 @@
 //!
 //! [`WeightsTransfer`] is bytes of weights ÷ bandwidth, with nothing else happening, so a floor; [`LEFT_OUT`] says
 //! what lies on top of it. The whole of a cold start is in [`start`]: a [route] of stages for the weights, stored in a
-//! [format], and what is [measured](phases) around them; [techniques] shorten it, [outage] says what it means for a
+//! [format](mod@format), and what is [measured](phases) around them; [techniques] shorten it, [outage] says what it means for a
 //! fleet, and [measured] holds the floor against published loading times. GB is 10⁹ bytes throughout.
 
 use core::fmt;

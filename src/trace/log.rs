@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// The session of each request, and how many there are: as the file names them; where it names none, prompts that
-    /// go on alike after what all share (by one block id, or [64 tokens](TELLING_TOKENS)). Of a prompt of which
+    /// go on alike after what all share (by one block id, or 64 tokens). Of a prompt of which
     /// nothing is known, as of one that no session is named of, each is its own.
     pub fn all_sessions(&self) -> (Vec<u32>, u32) {
         let mut ids = Interner::default();

@@ -2,7 +2,7 @@
 //!
 //! The shapes that a fleet's size has to follow. Arrivals are a Poisson process with a rate that is a function of
 //! time, by thinning: candidates come at the highest rate, and each is kept with the probability that its
-//! moment's rate has of it. Prompts are those of [`MultiTenant`](super::MultiTenant) in shape (a tenant's system
+//! moment's rate has of it. Prompts are those of [`MultiTenant`] in shape (a tenant's system
 //! prompt of 60 to 80 tokens, repeated, and a question), without texts: two hours of a busy fleet fit in memory.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Traces read from files: what a file is ([`detect`]), a [`Reader`] that takes its bytes as they come, and one file
+//! Traces read from files: what a file is ([`detect`](fn@detect)), a [`Reader`] that takes its bytes as they come, and one file
 //! a format.
 //!
 //! Nothing here opens a file. Bytes are [pushed](Reader::push) in chunks of any size; whoever pushes knows how far it
