@@ -142,18 +142,18 @@ fn Ask(props: &Props) -> Html {
                 there, and two futures. The scheduler runs both in a worker without the model's tensors, which changes \
                 tokens but no time: up to the moment both are compared event by event." }</p>
             <div class="asks">
-                <label for="fork-lane">{ "Of" }<select id="fork-lane" data-testid="fork-lane" onchange={choose}>
+                <label>{ "Of" }<select id="fork-lane" data-testid="fork-lane" onchange={choose}>
                     { for state.lanes.iter().enumerate().map(|(index, lane)| html! {
                         <option value={index.to_string()} selected={index == at}>{ lane.policy.name() }</option>
                     }) }
                 </select></label>
-                <label for="fork-key">{ "let" }<select id="fork-key" data-testid="fork-key" onchange={pick}>
+                <label>{ "let" }<select id="fork-key" data-testid="fork-key" onchange={pick}>
                     { for CHANGEABLE.into_iter().filter_map(param).map(|one| html! {
                         <option value={one.key} selected={one.key == *key}>
                             { if one.key == "policy" { "Policy" } else { one.label } }</option>
                     }) }
                 </select></label>
-                <label for="fork-value">{ "be" }{ control }</label>
+                <label>{ "be" }{ control }</label>
                 <button type="submit" class="primary" data-testid="fork-here" disabled={late}>
                     { if late { "Fork here".to_owned() } else { format!("Fork at {}", exact(state.at)) } }</button>
             </div>
