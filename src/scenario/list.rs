@@ -11,7 +11,7 @@ const ONE_SHOTS: Workload =
 const BURST: Workload = Workload::Burst { requests: 64, shared: 2048, own: 64, output: 64 };
 
 /// Every report that the model can express.
-pub static SCENARIOS: [Scenario; 14] = [
+pub static SCENARIOS: [Scenario; 13] = [
     Scenario {
         name: "stack-shared-prompt",
         reported: "A system prompt that all share sends everyone to one endpoint.",
@@ -106,28 +106,8 @@ pub static SCENARIOS: [Scenario; 14] = [
         }),
     },
     Scenario {
-        name: "fleet-gate-drops-affinity",
-        reported: "The fleet-wide gate discards all affinity under pressure.",
-        link: "https://github.com/sgl-project/sglang/pull/32195",
-        workload: Workload::Runaway { pile: 80, chats: 24, turns: 12, turn: 128 },
-        settings: &[],
-        figure: Figure::Followed,
-        fault: Variant {
-            policy: PolicyKind::SglangCacheAware,
-            settings: &[],
-            what: "one gate for the fleet",
-            expect: (0.0, 0.7),
-        },
-        fix: Some(Variant {
-            policy: PolicyKind::SmgCacheAware,
-            settings: &[],
-            what: "a gate for each candidate",
-            expect: (0.85, 1.0),
-        }),
-    },
-    Scenario {
         name: "one-runaway-worker",
-        reported: "A single runaway worker disables prefix affinity for all the others.",
+        reported: "A single runaway worker disables prefix affinity for all the others (as gh:sgl-project/sglang/pull/32195 reports of pressure).",
         link: "https://github.com/vllm-project/router/pull/238",
         workload: Workload::Runaway { pile: 70, chats: 7, turns: 20, turn: 64 },
         settings: &[],
