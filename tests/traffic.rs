@@ -105,7 +105,8 @@ fn mooncakes_conversations_are_what_they_are_known_to_be() {
     let portrait = json(&["portrait", &mooncake, "--json"]);
     let number = |pointer: &str| portrait.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     assert_eq!(portrait["requests"], 12_031);
-    assert!((number("/reuse/ideal") - 0.374).abs() < 0.001, "{}", number("/reuse/ideal"));
+    // 37.4 % with the last, partial blocks of prompts that are the same; whole blocks alone are a little less.
+    assert!((0.372..0.374).contains(&number("/reuse/ideal")), "{}", number("/reuse/ideal"));
     assert_eq!(
         (number("/reuse/shared_tokens"), portrait["reuse"]["shared_ids"][0].as_u64()),
         (512.0, Some(0))
@@ -115,7 +116,7 @@ fn mooncakes_conversations_are_what_they_are_known_to_be() {
     assert!((number("/input/mean") - 12_035.0).abs() < 1.0 && (number("/output/mean") - 343.0).abs() < 1.0);
     assert!((number("/input/percentiles/p50") - 6909.0).abs() < 1.0);
     let (said, _) = good(&["portrait", &mooncake]);
-    for part in ["rounded to 3 s (--spread", "block 0", "37.4 %"] {
+    for part in ["rounded to 3 s (--spread", "block 0", "37.3 %"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     // It says itself what it is; written again, it is the same trace.

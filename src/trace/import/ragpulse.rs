@@ -16,6 +16,12 @@ use super::reader::Objects;
 use super::rows::{Row, Rows};
 use crate::trace::{BlockIds, Prompt, TenantName};
 
+/// Tokens of a prompt at most: four times the longest context that models have. What a line says is all there is of
+/// it, so a false number would take memory for blocks that no file of its size can have.
+const MOST_TOKENS: u32 = 1 << 22;
+/// Blocks of all prompts at most, some 500 MB.
+const MOST_BLOCKS: u64 = 1 << 24;
+
 /// What a request is until all are there.
 struct Waiting {
     line: usize,
@@ -73,6 +79,9 @@ impl Objects for RagPulse {
         let moment = line.moment("timestamp")?;
         let time = rows.time(line.number, "timestamp", moment)?;
         let tokens = line.whole("input_length")?;
+        if tokens > MOST_TOKENS {
+            return Err(line.refuse("input_length", &format!("at most {MOST_TOKENS} tokens")));
+        }
         let max_tokens = line.whole("output_length")?.into();
         let Some(Item::Object(kinds)) = line.fields.get("hash_ids") else {
             return Err(line.refuse("hash_ids", "an object of lists of ids"));
@@ -107,7 +116,16 @@ impl Objects for RagPulse {
         let segments: u64 = waiting.iter().map(|one| one.segments.len() as u64).sum();
         let usual = (tokens / segments.max(1)).clamp(1, u32::MAX.into()) as u32;
         let mut ids = Interner::default();
+        let mut blocks_so_far = 0;
         for one in waiting {
+            blocks_so_far += u64::from(one.tokens / self.block);
+            if blocks_so_far > MOST_BLOCKS {
+                let problem = format!(
+                    "the prompts up to here have {blocks_so_far} blocks of {} tokens; at most {MOST_BLOCKS} are read: take larger ones (--trace-block)",
+                    self.block
+                );
+                return Err(TraceError { line: one.line, field: Some("input_length".into()), problem });
+            }
             let blocks = self.blocks(&one, usual, &mut ids).ok_or_else(|| TraceError {
                 line: one.line,
                 field: Some("hash_ids".into()),
@@ -133,6 +151,27 @@ impl Objects for RagPulse {
 mod tests {
     use super::super::{Format, ReadOptions, Reader};
     use super::*;
+
+    /// A number that no prompt has is refused before memory is taken for its blocks, in one line and in many.
+    #[test]
+    fn more_blocks_than_a_file_can_mean_are_refused() {
+        let line = |tokens: u64| {
+            format!(
+                "{{\"timestamp\": \"1\", \"input_length\": {tokens}, \"output_length\": 1, \"hash_ids\": {{\"user_input\": [1]}}, \"session_id\": \"a\"}}\n"
+            )
+        };
+        let read = |text: &str| {
+            let format = Some(Format::RagPulse);
+            let mut reader =
+                Reader::new(ReadOptions { format, trace_block: Some(1), ..ReadOptions::default() });
+            reader.push(text.as_bytes())?;
+            reader.finish()
+        };
+        let error = read(&line(4_294_967_295)).expect_err("too long").to_string();
+        assert!(error.contains("line 1") && error.contains("at most 4194304 tokens"), "{error}");
+        let error = read(&line(1 << 22).repeat(5)).expect_err("too many").to_string();
+        assert!(error.contains("line 5") && error.contains("--trace-block"), "{error}");
+    }
 
     const TEXT: &str = r#"{"timestamp": "27", "input_length": 100, "output_length": 5, "hash_ids": {"sys_prompt": [1], "passages_ids": [2, 3], "history": [], "web_search": [], "user_input": [9]}, "session_id": "a"}
 {"timestamp": "3", "input_length": 100, "output_length": 5, "hash_ids": {"sys_prompt": [1], "passages_ids": [2, 4], "user_input": [8]}, "session_id": "b"}
