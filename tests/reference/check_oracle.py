@@ -116,6 +116,8 @@ def check(binary, seed, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     command = [binary, "run", "--backend", "modelled", "--json", "--trace", path, "--policy", "all"]
+    if params.trace_block:  # Rows without output are rejected here, not left out.
+        command.append("--keep-failed")
     command += arguments(params)
     reports = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     found, events = [], [0, 0]
