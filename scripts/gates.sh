@@ -22,6 +22,7 @@ old() {
 }
 
 step "setup of the gates" setup_gates
+case " ${chosen[*]} " in *" firefox "*) step "setup of Firefox" setup_firefox ;; esac
 end_turn
 if old; then step "the page, built in release" trunk build --release --locked; fi
 WARMROUTE_GATES=$(mktemp) WARMROUTE_WEBDRIVER_JSON=$(webdriver_json)

@@ -38,6 +38,10 @@ setup_gates() {
   attempt "lighthouse $LIGHTHOUSE" lighthouse_works install_lighthouse
   attempt "axe-core $AXE" axe_works install_axe
   attempt "html-validate $HTML_VALIDATE" html_validate_works install_html_validate
+}
+
+# What the gate in Firefox needs besides.
+setup_firefox() {
   attempt "Firefox" firefox_works install_firefox
   attempt "geckodriver $GECKODRIVER" geckodriver_works install_geckodriver
   firefox_works || true # in this shell, for FIREFOX
