@@ -108,7 +108,8 @@ pageTest("an address brings back what it was made from, and says what it did not
   await id(page, "dismiss").click();
   await id(page, "notices").waitFor({ state: "detached" });
   await page.reload();
-  assert.equal(await id(page, "p-rate").inputValue(), "12.5");
+  // What was prerendered has the defaults until the program is there.
+  await page.waitForFunction(() => document.querySelector("[data-testid=p-rate]").value === "12.5");
   assert.equal(await id(page, "notices").count(), 0);
 }, { query: "?rate=12.5&tenant=3&max_imbalance=inf" });
 
