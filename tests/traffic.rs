@@ -95,7 +95,7 @@ fn azures_trace_is_what_it_is_known_to_be() {
         "--json",
     ];
     let run = json(&run);
-    assert!(run[0]["arrived"].as_u64().is_some_and(|n| (200..500).contains(&n)), "{}", run[0]["arrived"]);
+    assert!(run[0]["arrived"].as_u64().is_some_and(|n| (150..400).contains(&n)), "{}", run[0]["arrived"]);
     assert_eq!(run[0]["configuration"]["trace_read"], "--to 60");
 }
 
@@ -105,7 +105,8 @@ fn mooncakes_conversations_are_what_they_are_known_to_be() {
     let portrait = json(&["portrait", &mooncake, "--json"]);
     let number = |pointer: &str| portrait.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     assert_eq!(portrait["requests"], 12_031);
-    assert!((number("/reuse/ideal") - 0.374).abs() < 0.001, "{}", number("/reuse/ideal"));
+    // 37.4 % is with the partial blocks at the ends of equal prompts, which are never shared here.
+    assert!((0.373..0.374).contains(&number("/reuse/ideal")), "{}", number("/reuse/ideal"));
     assert_eq!(
         (number("/reuse/shared_tokens"), portrait["reuse"]["shared_ids"][0].as_u64()),
         (512.0, Some(0))
@@ -115,7 +116,7 @@ fn mooncakes_conversations_are_what_they_are_known_to_be() {
     assert!((number("/input/mean") - 12_035.0).abs() < 1.0 && (number("/output/mean") - 343.0).abs() < 1.0);
     assert!((number("/input/percentiles/p50") - 6909.0).abs() < 1.0);
     let (said, _) = good(&["portrait", &mooncake]);
-    for part in ["rounded to 3 s (--spread", "block 0", "37.4 %"] {
+    for part in ["rounded to 3 s (--spread", "block 0", "37.3 %"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     // It says itself what it is; written again, it is the same trace.
