@@ -13,7 +13,7 @@ fn seconds(x: f64) -> String {
     match x {
         x if x >= 172_800.0 => format!("{} days", significant(x / 86_400.0, 3)),
         x if x >= 7200.0 => format!("{} h", significant(x / 3600.0, 3)),
-        x => format!("{} s", significant(x, 3)),
+        x => format!("{} s", significant(x, 4)),
     }
 }
 
@@ -29,6 +29,11 @@ fn grouped(n: u64) -> String {
         out.extend(group.iter().map(|&b| char::from(b)));
     }
     out
+}
+
+/// A number that is known to a fifth, with the two digits that it is good for.
+fn about(x: f64) -> String {
+    significant(x, 2).parse().map_or_else(|_| x.to_string(), |rounded: f64| grouped(rounded as u64))
 }
 
 fn percent(part: f64) -> String {
@@ -56,7 +61,7 @@ impl Portrait {
         let tenants = if self.tenants > 0 { format!(", {} tenants", self.tenants) } else { String::new() };
         say(format!("{} requests over {}{tenants}", grouped(self.requests as u64), seconds(arrivals.span)));
         let sessions = &self.sessions;
-        if let Some(mean) = sessions.mean_requests {
+        if let Some(mean) = sessions.mean_requests.filter(|_| sessions.named || self.reuse.known) {
             say(format!(
                 "{} sessions{}, {} requests each in the mean, {} at most",
                 grouped(sessions.count.into()),
@@ -133,10 +138,10 @@ impl Portrait {
         }
         if let (Some(tokens), Some(pauses)) = (reuse.distance_tokens, reuse.distance_seconds) {
             say(format!(
-                "reuse distance: half of what is reused within {} tokens and {}, nine tenths within {} and {}",
-                grouped(tokens[0] as u64),
+                "reuse distance: half of what is reused within about {} tokens and {}, nine tenths within {} and {}",
+                about(tokens[0]),
                 seconds(pauses[0]),
-                grouped(tokens[1] as u64),
+                about(tokens[1]),
                 seconds(pauses[1])
             ));
             let most = reuse.curve.last().map_or(0.0, |point| point.hit);
@@ -144,10 +149,10 @@ impl Portrait {
                 .iter()
                 .filter_map(|part| {
                     let point = reuse.curve.iter().find(|point| point.hit >= part * most)?;
-                    Some(format!("{} tokens: {}", grouped(point.tokens as u64), percent(point.hit)))
+                    Some(format!("{} tokens: {}", about(point.tokens), percent(point.hit)))
                 })
                 .collect();
-            say(format!("one LRU cache of so many tokens would have: {}", sizes.join("; ")));
+            say(format!("one LRU cache of about so many tokens would have: {}", sizes.join("; ")));
         }
         text
     }
