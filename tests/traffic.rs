@@ -95,7 +95,7 @@ fn azures_trace_is_what_it_is_known_to_be() {
         "--json",
     ];
     let run = json(&run);
-    assert!(run[0]["arrived"].as_u64().is_some_and(|n| (200..500).contains(&n)), "{}", run[0]["arrived"]);
+    assert!(run[0]["arrived"].as_u64().is_some_and(|n| (150..400).contains(&n)), "{}", run[0]["arrived"]);
     assert_eq!(run[0]["configuration"]["trace_read"], "--to 60");
 }
 
@@ -105,8 +105,8 @@ fn mooncakes_conversations_are_what_they_are_known_to_be() {
     let portrait = json(&["portrait", &mooncake, "--json"]);
     let number = |pointer: &str| portrait.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     assert_eq!(portrait["requests"], 12_031);
-    // 37.4 % with the last, partial blocks of prompts that are the same; whole blocks alone are a little less.
-    assert!((0.372..0.374).contains(&number("/reuse/ideal")), "{}", number("/reuse/ideal"));
+    // 37.4 % is with the partial blocks at the ends of equal prompts, which are never shared here.
+    assert!((0.373..0.374).contains(&number("/reuse/ideal")), "{}", number("/reuse/ideal"));
     assert_eq!(
         (number("/reuse/shared_tokens"), portrait["reuse"]["shared_ids"][0].as_u64()),
         (512.0, Some(0))
