@@ -11,7 +11,7 @@ use super::inputs::{Inputs, once, refused, text, whole};
 use super::sweep::{run_all, threads};
 use super::{UsageError, help};
 use crate::params::{BackendKind, ClockKind, Config, param};
-use crate::report::markdown;
+use crate::report::{markdown, percent};
 use crate::sweep::recommend::{
     At, Candidate, Change, Margin, Question, Standing, base, candidates, gather, parts, questions,
 };
@@ -218,10 +218,6 @@ struct Json<'a> {
     margin: Option<Margin>,
     standing: Vec<Row>,
     changes: &'a [Change],
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }
 
 /// A threshold as a flag.

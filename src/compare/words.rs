@@ -31,7 +31,7 @@ fn assignments(of: &[u64]) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+    share.map_or_else(|| "–".to_owned(), crate::report::percent)
 }
 
 /// What the policies expected to be cached, and what was.

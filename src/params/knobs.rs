@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{Config, Field, Group, Kind, PARAMS, Param, Problem, nearest};
+use super::{Config, Field, Group, Kind, PARAMS, Param, Problem, SHAPE_KEYS, nearest, shortened};
 use crate::policy::{KNOBS, PolicyKind, Range};
 
 static KNOB_PARAMS: LazyLock<Vec<Param>> = LazyLock::new(|| {
@@ -71,11 +71,17 @@ pub fn suggestion(key: &str) -> String {
     }
 }
 
-/// Sets a knob or any other parameter by its key.
+/// Sets any parameter by its key: the knobs and [`SHAPE_KEYS`] too.
 pub fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Problem> {
-    let found = super::param(key);
-    let refuse = || Problem { key: key.into(), problem: format!("no such parameter{}", suggestion(key)) };
-    found.ok_or_else(refuse)?.set(config, value)
+    match super::param(key) {
+        Some(param) => param.set(config, value),
+        None if SHAPE_KEYS.contains(&key) => config.set_shape(key, value),
+        None => {
+            let key = shortened(key);
+            let problem = format!("no such parameter{}", suggestion(&key));
+            Err(Problem { key, problem })
+        }
+    }
 }
 
 #[cfg(test)]

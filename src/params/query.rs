@@ -1,7 +1,7 @@
 //! A configuration as a URL's query, and back: only what differs from the defaults is written, which
 //! are an accelerator's own where there is one.
 
-use super::{Config, Preset, Problem, SHAPE_KEYS, all_params, param, shortened, suggestion};
+use super::{Config, Preset, Problem, all_params, set, shortened};
 
 /// The query (without `?`) of a configuration.
 pub fn to_query(config: &Config) -> String {
@@ -62,11 +62,7 @@ pub fn once(pairs: impl IntoIterator<Item = (String, String)>) -> (Vec<(String, 
 pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> (Config, Vec<Problem>) {
     let (mut taken, mut problems) = once(pairs);
     taken.retain(|(key, value)| {
-        let problem = match param(key) {
-            Some(param) => param.set(&mut Config::default(), value).err(),
-            None if SHAPE_KEYS.contains(&key.as_str()) => Config::default().set_shape(key, value).err(),
-            None => Some(unknown(key)),
-        };
+        let problem = set(&mut Config::default(), key, value).err();
         let right = problem.is_none();
         problems.extend(problem);
         right
@@ -95,12 +91,8 @@ fn same_key(one: &str, other: &str) -> bool {
 fn together<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> Config {
     let mut config = Config::default();
     for (key, value) in pairs {
-        if let Some(param) = param(key) {
-            // It was right by itself; where it is not after others, it is left as it was.
-            let _ = param.set(&mut config, value);
-        } else if SHAPE_KEYS.contains(&key.as_str()) {
-            let _ = config.set_shape(key, value);
-        }
+        // It was right by itself; where it is not after others, it is left as it was.
+        let _ = set(&mut config, key, value);
     }
     config
 }
@@ -120,13 +112,6 @@ fn culprit(pairs: &[(String, String)], problem: &Problem) -> Option<usize> {
     all_right.or_else(this_right).or(named).or(pairs.len().checked_sub(1))
 }
 
-/// A key that there is none of.
-fn unknown(key: &str) -> Problem {
-    let key = shortened(key);
-    let problem = format!("no such parameter{}", suggestion(&key));
-    Problem { key, problem }
-}
-
 /// The configuration that a preset and parameters set besides make, later ones over earlier; all of
 /// it is right, or the first thing that is not is said.
 pub fn from_settings<'a>(
@@ -142,11 +127,7 @@ pub fn from_settings<'a>(
     // A stable sort: the rest stays in its order.
     settings.sort_by_key(|(key, _)| Config::turn(key));
     for (key, value) in settings {
-        if SHAPE_KEYS.contains(&key) {
-            config.set_shape(key, value)?;
-            continue;
-        }
-        param(key).ok_or_else(|| unknown(key))?.set(&mut config, value)?;
+        set(&mut config, key, value)?;
     }
     config.validate()?;
     Ok(config)

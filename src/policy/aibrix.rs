@@ -129,14 +129,10 @@ impl Policy for AibrixPrefixCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::{asked, in_flight};
+    use crate::policy::tools::{asked, in_flight, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> AibrixPrefixCache {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("aibrix_prefix_cache.{key}"), *value)
-        };
-        let tuning = knobs.iter().fold(Default::default(), with);
-        AibrixPrefixCache::new(&PolicySettings { tuning, ..PolicySettings::default() })
+        AibrixPrefixCache::new(&tuned(PolicyKind::AibrixPrefixCache, knobs))
     }
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {

@@ -70,7 +70,7 @@ impl Window {
 
 /// Seconds of a prefill of so many new tokens at the end of a context: Mistral-7B on an A6000, as Preble's
 /// `LP_mistral_7b_A6000` fits it, or scaled to a V100 as AIBrix does.
-pub(super) fn prefill_seconds(new: f64, context: f64, v100: bool) -> f64 {
+fn prefill_seconds(new: f64, context: f64, v100: bool) -> f64 {
     let (line, curve, flat) = match v100 {
         false => ((0.108_425_71, 4.209_777_054_806_409), (-118.0, 1.25, -2.56e-3), 22.0),
         true => ((0.271_064_28, 10.524_442_63), (-295.0, 3.125, -6.4e-3), 55.0),
@@ -97,6 +97,15 @@ pub(super) fn prefill_seconds(new: f64, context: f64, v100: bool) -> f64 {
 /// Tokens from the root to a node, in items.
 pub(super) fn context(tree: &RadixIndex, node: u32) -> usize {
     core::iter::successors(Some(node), |&node| tree.parent(node)).map(|node| tree.edge_len(node)).sum()
+}
+
+/// What the prefills that ended at a node cost each of its holders, in seconds.
+pub(super) fn prefill_cost(tree: &RadixIndex, node: u32, ended: Ended, per_item: u32, v100: bool) -> f64 {
+    let holders = tree.holders(node).count().max(1) as f64;
+    let miss = 1.0 - ended.hit as f64 / ended.prompt.max(1) as f64;
+    let tokens = |items: usize| items as f64 * f64::from(per_item);
+    let prefill = prefill_seconds(tokens(tree.edge_len(node)), tokens(context(tree, node)), v100);
+    miss * ended.requests as f64 * prefill / holders
 }
 
 /// The tree and the window.
@@ -136,13 +145,8 @@ impl AibrixPreble {
     /// What each replica's nodes cost.
     fn costs(&self, replicas: usize, per_item: u32) -> Vec<f64> {
         let mut costs = vec![0.0; replicas];
-        for (&node, ended) in &self.window.nodes {
-            let holders = self.tree.holders(node).count().max(1) as f64;
-            let miss = 1.0 - ended.hit as f64 / ended.prompt.max(1) as f64;
-            let tokens = |items: usize| items as f64 * f64::from(per_item);
-            let new = tokens(self.tree.edge_len(node));
-            let prefill = prefill_seconds(new, tokens(context(&self.tree, node)), self.knobs.v100);
-            let cost = miss * ended.requests as f64 * prefill / holders + self.knobs.decode;
+        for (&node, &ended) in &self.window.nodes {
+            let cost = prefill_cost(&self.tree, node, ended, per_item, self.knobs.v100) + self.knobs.decode;
             for holder in self.tree.holders(node).filter(|&holder| (holder as usize) < replicas) {
                 costs[holder as usize] += cost;
             }

@@ -5,7 +5,8 @@
 //! Each replica has [`PLACES`] places, or some would own far more of the ring than others. Source: Karger et al.,
 //! "Consistent Hashing and Random Trees", STOC 1997.
 
-use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs, mix, tuple_hash};
+use super::prefix_affinity::prefix_hash;
+use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs, mix};
 use crate::trace::Token;
 
 /// Places that each replica has on the ring: shares then differ by about 1 ÷ √100. As in vLLM production-stack's
@@ -65,8 +66,7 @@ impl Policy for ConsistentHash {
             let ids: Vec<u32> = (0..replicas.len() as u32).collect();
             self.candidates(&ids);
         }
-        let prefix = &prompt[..prompt.len().min(self.prefix_length)];
-        belongs(self.owner(mix(tuple_hash(prefix) as u64)))
+        belongs(self.owner(mix(prefix_hash(prompt, self.prefix_length) as u64)))
     }
 }
 

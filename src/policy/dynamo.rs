@@ -223,16 +223,10 @@ impl Policy for Dynamo {
 mod tests {
     use super::*;
     use crate::policy::Happened;
-    use crate::policy::tools::asked;
+    use crate::policy::tools::{asked, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> Dynamo {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("dynamo.{key}"), *value)
-        };
-        Dynamo::new(&PolicySettings {
-            tuning: knobs.iter().fold(Default::default(), with),
-            ..Default::default()
-        })
+        Dynamo::new(&tuned(PolicyKind::Dynamo, knobs))
     }
 
     fn fleet(matched: &[u32]) -> Vec<ReplicaLoad> {

@@ -95,16 +95,10 @@ impl Policy for LiteLlm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::{asked, in_flight};
+    use crate::policy::tools::{asked, in_flight, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> LiteLlm {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("litellm.{key}"), *value)
-        };
-        LiteLlm::new(&PolicySettings {
-            tuning: knobs.iter().fold(Default::default(), with),
-            ..Default::default()
-        })
+        LiteLlm::new(&tuned(PolicyKind::LiteLlm, knobs))
     }
 
     #[test]

@@ -203,20 +203,14 @@ impl Policy for LlmD {
 mod tests {
     use super::*;
     use crate::policy::Happened;
-    use crate::policy::tools::asked;
+    use crate::policy::tools::{asked, tuned};
 
     fn load(waiting: u32, held_blocks: u32) -> ReplicaLoad {
         ReplicaLoad { waiting, held_blocks, pool_blocks: 100, ..ReplicaLoad::default() }
     }
 
     fn policy(knobs: &[(&str, f64)]) -> LlmD {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("llm_d.{key}"), *value)
-        };
-        LlmD::new(&PolicySettings {
-            tuning: knobs.iter().fold(Default::default(), with),
-            ..Default::default()
-        })
+        LlmD::new(&tuned(PolicyKind::LlmD, knobs))
     }
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {

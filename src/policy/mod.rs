@@ -83,7 +83,7 @@ pub struct ReplicaLoad {
     /// Prompt tokens that wait to be computed: of requests that wait, and what is left of a prompt that
     /// is computed in pieces. Looked up, like the next two, only for a policy that
     /// [scrapes](Policy::scrapes) its replicas.
-    #[serde(default, skip_serializing_if = "is_nought")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting_tokens: u64,
     /// KV blocks that running requests hold.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -103,10 +103,6 @@ impl ReplicaLoad {
     pub fn kv_usage(&self) -> f64 {
         if self.pool_blocks == 0 { 0.0 } else { f64::from(self.held_blocks) / f64::from(self.pool_blocks) }
     }
-}
-
-fn is_nought(n: &u64) -> bool {
-    *n == 0
 }
 
 /// A request as a router sees it.
@@ -177,8 +173,8 @@ pub enum Happened {
     Finished,
 }
 
-fn is_zero(n: &u32) -> bool {
-    *n == 0
+fn is_zero<T: Default + PartialEq>(n: &T) -> bool {
+    *n == T::default()
 }
 
 /// Why a replica was chosen.
@@ -391,16 +387,7 @@ fn guarded(preferred: u32, replicas: &[ReplicaLoad], max_imbalance: f64) -> Deci
 
 /// Sends to the replica that a prefix belongs to, whatever its load.
 fn belongs(replica: u32) -> Decision {
-    Decision {
-        replica,
-        reason: Reason::Preferred,
-        loads: Vec::new(),
-        mean: None,
-        preferred: Some(replica),
-        guard_limit: None,
-        tied: 0,
-        ..Decision::default()
-    }
+    Decision { replica, reason: Reason::Preferred, preferred: Some(replica), ..Decision::default() }
 }
 
 /// Mixes the bits of a number: every bit of it changes about half of the result's. Source of the constants:

@@ -1,7 +1,8 @@
 //! `modulo-hash`: a prompt's prefix belongs to replica number hash mod n. It is as simple as it gets, and the
 //! wrong thing for a fleet whose size changes: from n to n + 1 replicas, n of n + 1 prefixes move.
 
-use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs, tuple_hash};
+use super::prefix_affinity::prefix_hash;
+use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that its first tokens hash to, whatever the load: `prefix-affinity` without a
@@ -26,8 +27,7 @@ impl Policy for ModuloHash {
     }
 
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
-        let prefix = &prompt[..prompt.len().min(self.prefix_length)];
-        belongs(tuple_hash(prefix).rem_euclid(replicas.len() as i64) as u32)
+        belongs(prefix_hash(prompt, self.prefix_length).rem_euclid(replicas.len() as i64) as u32)
     }
 }
 

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::aibrix_preble::{Window, context, prefill_seconds};
+use super::aibrix_preble::{Window, context, prefill_cost};
 use super::index::RadixIndex;
 use super::tools::all_least;
 use super::{Asked, Decision, Happened, Policy, PolicyKind, PolicySettings, Reason, ReplicaLoad, Told};
@@ -74,23 +74,17 @@ impl Preble {
         2 * own > context(&self.tree, node)
     }
 
-    /// What a node costs a replica that owns it.
-    fn cost_of(&self, node: u32, replica: u32) -> f64 {
-        let Some(ended) = self.window.nodes.get(&node) else { return 0.0 };
-        let owners = self.tree.holders(node).count().max(1) as f64;
-        let miss = 1.0 - ended.hit as f64 / ended.prompt.max(1) as f64;
-        let tokens = |items: usize| items as f64 * f64::from(self.per_item);
-        let prefill =
-            prefill_seconds(tokens(self.tree.edge_len(node)), tokens(context(&self.tree, node)), false);
-        let active = self.active.get(&(node, replica)).copied().unwrap_or(0) as f64;
-        miss * ended.requests as f64 * prefill / owners + active * self.knobs.decode
+    /// What runs of a node on a replica costs it.
+    fn active_cost(&self, node: u32, replica: u32) -> f64 {
+        self.active.get(&(node, replica)).copied().unwrap_or(0) as f64 * self.knobs.decode
     }
 
     fn costs(&self, replicas: usize) -> Vec<f64> {
         let mut costs = vec![0.0; replicas];
-        for &node in self.window.nodes.keys() {
+        for (&node, &ended) in &self.window.nodes {
+            let prefill = prefill_cost(&self.tree, node, ended, self.per_item, false);
             for owner in self.tree.holders(node).filter(|&owner| (owner as usize) < replicas) {
-                costs[owner as usize] += self.cost_of(node, owner);
+                costs[owner as usize] += prefill + self.active_cost(node, owner);
             }
         }
         costs
@@ -113,7 +107,11 @@ impl Preble {
         let movable = self.window.nodes.iter().filter(|(node, ended)| {
             ended.requests > 1 && self.tree.holds(**node, from) && self.is_large(**node)
         });
-        let mut nodes: Vec<(f64, u32)> = movable.map(|(&node, _)| (self.cost_of(node, from), node)).collect();
+        let cost = |(&node, &ended)| {
+            let prefill = prefill_cost(&self.tree, node, ended, self.per_item, false);
+            (prefill + self.active_cost(node, from), node)
+        };
+        let mut nodes: Vec<(f64, u32)> = movable.map(cost).collect();
         nodes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         if let [(_, only)] = nodes[..] {
             self.tree.share(only, to, now);
@@ -212,20 +210,14 @@ impl Policy for Preble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::{asked, in_flight};
+    use crate::policy::tools::{asked, in_flight, tuned};
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {
         (0..400).map(|at| if at < shared { at as u32 } else { 1000 * own + at as u32 }).collect()
     }
 
     fn policy(knobs: &[(&str, f64)]) -> Preble {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("preble.{key}"), *value)
-        };
-        Preble::new(&PolicySettings {
-            tuning: knobs.iter().fold(Default::default(), with),
-            ..Default::default()
-        })
+        Preble::new(&tuned(PolicyKind::Preble, knobs))
     }
 
     fn ask(policy: &mut Preble, request: u32, prompt: &[u32], seconds: f64) -> Decision {

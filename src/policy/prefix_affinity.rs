@@ -25,10 +25,14 @@ impl Policy for PrefixAffinity {
     }
 
     fn select(&mut self, prompt: &[Token], replicas: &[ReplicaLoad]) -> Decision {
-        let prefix = &prompt[..prompt.len().min(self.prefix_length)];
-        let preferred = tuple_hash(prefix).rem_euclid(replicas.len() as i64) as u32;
+        let preferred = prefix_hash(prompt, self.prefix_length).rem_euclid(replicas.len() as i64) as u32;
         guarded(preferred, replicas, self.max_imbalance)
     }
+}
+
+/// The hash of a prompt's first so many tokens.
+pub(super) fn prefix_hash(prompt: &[Token], length: usize) -> i64 {
+    tuple_hash(&prompt[..prompt.len().min(length)])
 }
 
 /// The hash that CPython gives a tuple of these integers: a simplified xxHash over the items'

@@ -112,20 +112,14 @@ impl Policy for RayPrefix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::in_flight;
+    use crate::policy::tools::{in_flight, tuned};
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {
         (0..100).map(|at| if at < shared { 7 } else { 100 + own }).collect()
     }
 
     fn policy(knobs: &[(&str, f64)]) -> RayPrefix {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("ray_prefix.{key}"), *value)
-        };
-        RayPrefix::new(&PolicySettings {
-            tuning: knobs.iter().fold(Default::default(), with),
-            ..Default::default()
-        })
+        RayPrefix::new(&tuned(PolicyKind::RayPrefix, knobs))
     }
 
     fn pick(policy: &mut RayPrefix, prompt: &[u32], loads: &[u32]) -> Decision {

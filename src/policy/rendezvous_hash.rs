@@ -5,7 +5,8 @@
 //! Source: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998 (highest random weight).
 //! There is no ring to keep, and shares are even, for a look at every replica.
 
-use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs, mix, tuple_hash};
+use super::prefix_affinity::prefix_hash;
+use super::{Decision, Policy, PolicySettings, ReplicaLoad, belongs, mix};
 use crate::trace::Token;
 
 /// Sends a prompt to the replica that draws the highest number for its prefix, whatever the load.
@@ -44,7 +45,7 @@ impl Policy for RendezvousHash {
         if self.ids.len() != replicas.len() {
             self.ids = (0..replicas.len() as u32).collect();
         }
-        let prefix = mix(tuple_hash(&prompt[..prompt.len().min(self.prefix_length)]) as u64);
+        let prefix = mix(prefix_hash(prompt, self.prefix_length) as u64);
         let drawn = |id: u32| mix(prefix ^ mix(id.into()));
         let highest = self.ids.iter().enumerate().max_by_key(|(_, id)| (drawn(**id), **id));
         belongs(highest.expect("a fleet has at least one replica").0 as u32)

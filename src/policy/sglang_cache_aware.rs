@@ -127,14 +127,10 @@ impl Policy for SglangCacheAware {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::in_flight;
+    use crate::policy::tools::{in_flight, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> SglangCacheAware {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("sglang_cache_aware.{key}"), *value)
-        };
-        let tuning = knobs.iter().fold(Default::default(), with);
-        SglangCacheAware::new(&PolicySettings { tuning, ..PolicySettings::default() })
+        SglangCacheAware::new(&tuned(PolicyKind::SglangCacheAware, knobs))
     }
 
     fn pick(policy: &mut SglangCacheAware, prompt: &[u32], loads: &[u32]) -> Decision {

@@ -128,14 +128,10 @@ impl Policy for SmgCacheAware {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::in_flight;
+    use crate::policy::tools::{in_flight, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> SmgCacheAware {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("smg_cache_aware.{key}"), *value)
-        };
-        let tuning = knobs.iter().fold(Default::default(), with);
-        SmgCacheAware::new(&PolicySettings { tuning, ..PolicySettings::default() })
+        SmgCacheAware::new(&tuned(PolicyKind::SmgCacheAware, knobs))
     }
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {

@@ -119,14 +119,10 @@ impl Policy for StackPrefixAware {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tools::{asked, in_flight};
+    use crate::policy::tools::{asked, in_flight, tuned};
 
     fn policy(knobs: &[(&str, f64)]) -> StackPrefixAware {
-        let with = |tuning: crate::policy::Tuning, (key, value): &(&str, f64)| {
-            tuning.with(&format!("stack_prefix_aware.{key}"), *value)
-        };
-        let tuning = knobs.iter().fold(Default::default(), with);
-        StackPrefixAware::new(&PolicySettings { tuning, ..PolicySettings::default() })
+        StackPrefixAware::new(&tuned(PolicyKind::StackPrefixAware, knobs))
     }
 
     fn prompt(shared: usize, own: u32) -> Vec<u32> {

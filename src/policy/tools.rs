@@ -1,6 +1,6 @@
 //! What several policies share: seeded draws, hashes and rings, a softmax, and who has least.
 
-use super::ReplicaLoad;
+use super::{ReplicaLoad, mix};
 use crate::trace::Token;
 
 mod own;
@@ -21,10 +21,9 @@ impl Dice {
     }
 
     fn next(&mut self) -> u64 {
+        let drawn = mix(self.0);
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        drawn
     }
 
     /// Uniform below `n`, which is not 0.
@@ -169,6 +168,15 @@ pub fn in_flight(requests: &[u32]) -> Vec<ReplicaLoad> {
 pub fn asked(items: &[Token], request: u32, seconds: f64) -> super::Asked<'_> {
     let now = crate::units::Time::from_seconds(seconds).expect("it fits the clock");
     super::Asked { request, now, ..super::Asked::of(items) }
+}
+
+/// Settings with some of a policy's knobs turned, for tests.
+#[cfg(test)]
+pub fn tuned(policy: super::PolicyKind, knobs: &[(&str, f64)]) -> super::PolicySettings {
+    let own = policy.name().replace('-', "_");
+    let with =
+        |tuning: super::Tuning, (key, value): &(&str, f64)| tuning.with(&format!("{own}.{key}"), *value);
+    super::PolicySettings { tuning: knobs.iter().fold(Default::default(), with), ..Default::default() }
 }
 
 #[cfg(test)]

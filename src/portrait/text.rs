@@ -3,7 +3,8 @@
 use core::fmt::Write;
 
 use super::{Lengths, Portrait};
-use crate::report::markdown;
+use crate::policy::grouped;
+use crate::report::{markdown, percent};
 use crate::units::significant;
 
 /// Eight heights of a bar.
@@ -17,27 +18,9 @@ fn seconds(x: f64) -> String {
     }
 }
 
-/// A whole number with commas between thousands.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let first = digits.len() % 3;
-    let mut out = digits[..first].to_owned();
-    for group in digits.as_bytes()[first..].chunks(3) {
-        if !out.is_empty() {
-            out.push(',');
-        }
-        out.extend(group.iter().map(|&b| char::from(b)));
-    }
-    out
-}
-
 /// A number that is known to a fifth, with the two digits that it is good for.
 fn about(x: f64) -> String {
     significant(x, 2).parse().map_or_else(|_| x.to_string(), |rounded: f64| grouped(rounded as u64))
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
 }
 
 fn row(name: &str, lengths: &Lengths) -> Vec<String> {

@@ -10,4 +10,4 @@ pub use csv::to_csv;
 pub use json::{Report, join_json, to_json};
 pub use prediction::{Over, Prediction, Under, grain, prediction};
 pub use spread::{Spread, spread_json, spread_table};
-pub use table::{Better, Column, columns, markdown, winners};
+pub use table::{Better, Column, columns, markdown, percent, winners};

@@ -12,7 +12,7 @@
 //!   record of it, or it is a chat's own answer); or the index counts in larger pieces than the cache
 //!   (**mismatch**).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -94,6 +94,9 @@ pub fn prediction(
     block_size: u32,
     grain: u32,
 ) -> Prediction {
+    if decisions.iter().flatten().all(|decision| decision.predicted.is_none()) {
+        return Prediction::default();
+    }
     // What happens, in order: who arrives at a moment is decided before anybody is admitted at it.
     let mut events: Vec<(u64, bool, u32)> = Vec::new();
     for record in recorder.records() {
@@ -105,21 +108,23 @@ pub fn prediction(
     events.sort_by_key(|&(at, arrives, request)| (at, !arrives, request));
     let size = block_size as usize;
     // Blocks that a replica has had, and that a router has sent it.
-    let mut had: BTreeMap<(u32, u64), ()> = BTreeMap::new();
-    let mut sent: BTreeMap<(u32, u32, u64), ()> = BTreeMap::new();
-    let mut known: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut had: BTreeSet<(u32, u64)> = BTreeSet::new();
+    let mut sent: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    // Of whoever waits: its blocks, and how many of them its router had sent there before.
+    let mut waiting: BTreeMap<u32, (Vec<u64>, u32)> = BTreeMap::new();
     let mut sum = Prediction::default();
     for (_, arrives, request) in events {
         let Some(Some(decision)) = decisions.get(request as usize) else { continue };
         let prompt = &trace.requests[request as usize].prompt;
-        let hashes = blocks(prompt, size);
         let (replica, router) = (decision.replica, decision.view.router.unwrap_or(0));
         if arrives {
-            let before = hashes.iter().take_while(|&&hash| sent.contains_key(&(router, replica, hash)));
-            known.insert(request, before.count() as u32);
-            sent.extend(hashes.iter().map(|&hash| ((router, replica, hash), ())));
+            let hashes = blocks(prompt, size);
+            let before = hashes.iter().take_while(|&&hash| sent.contains(&(router, replica, hash))).count();
+            sent.extend(hashes.iter().map(|&hash| (router, replica, hash)));
+            waiting.insert(request, (hashes, before as u32));
             continue;
         }
+        let Some((hashes, before)) = waiting.remove(&request) else { continue };
         let found = match recorder.record(request).map(|record| &record.outcome) {
             Some(&Outcome::Served { cached, .. }) => cached,
             _ => 0,
@@ -134,20 +139,20 @@ pub fn prediction(
                 sum.over.mismatch += u64::from(predicted - whole.max(found));
                 for block in found / block_size..whole.max(found) / block_size {
                     let known =
-                        hashes.get(block as usize).is_some_and(|&hash| had.contains_key(&(replica, hash)));
+                        hashes.get(block as usize).is_some_and(|&hash| had.contains(&(replica, hash)));
                     let cause = if known { &mut sum.over.evicted } else { &mut sum.over.never };
                     *cause += u64::from(block_size);
                 }
             } else if found - predicted < grain {
                 sum.under.mismatch += u64::from(found - predicted);
             } else {
-                let known = known.get(&request).copied().unwrap_or(0) * block_size;
+                let known = before * block_size;
                 let expired = known.min(found).saturating_sub(predicted);
                 sum.under.expired += u64::from(expired);
                 sum.under.never += u64::from(found - predicted - expired);
             }
         }
-        had.extend(hashes.iter().map(|&hash| ((replica, hash), ())));
+        had.extend(hashes.iter().map(|&hash| (replica, hash)));
     }
     sum
 }

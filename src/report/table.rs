@@ -42,7 +42,8 @@ fn fine(x: f64) -> String {
     format!("{x:.2}")
 }
 
-fn percent(x: f64) -> String {
+/// A fraction in percent.
+pub fn percent(x: f64) -> String {
     format!("{:.1} %", 100.0 * x)
 }
 

@@ -37,26 +37,14 @@ pub fn chained(before: u64, block: &[Token]) -> u64 {
 pub fn chain(items: &[Token], size: usize, partial: bool, out: &mut Vec<u64>) {
     out.clear();
     let mut hash = START;
-    let (whole, rest) = items.as_chunks_by(size);
+    let whole = items.chunks_exact(size.max(1));
+    let rest = whole.remainder();
     for block in whole {
         hash = chained(hash, block);
         out.push(hash);
     }
     if partial && !rest.is_empty() {
         out.push(chained(hash, rest));
-    }
-}
-
-/// Slices of a length that is only known when it runs.
-trait ChunksBy {
-    fn as_chunks_by(&self, size: usize) -> (core::slice::ChunksExact<'_, Token>, &[Token]);
-}
-
-impl ChunksBy for [Token] {
-    fn as_chunks_by(&self, size: usize) -> (core::slice::ChunksExact<'_, Token>, &[Token]) {
-        let chunks = self.chunks_exact(size.max(1));
-        let rest = chunks.remainder();
-        (chunks, rest)
     }
 }
 

@@ -66,13 +66,24 @@ pub struct RadixIndex {
     sizes: Vec<u64>,
 }
 
+/// Puts items at the end of a store: into which segment, and where in it.
+fn append(segments: &mut Vec<Vec<Token>>, items: &[Token]) -> (u32, u32) {
+    let last = segments.last().expect("there is always a segment");
+    if last.capacity() - last.len() < items.len() {
+        segments.push(Vec::with_capacity(SEGMENT.max(items.len())));
+    }
+    let segment = segments.len() - 1;
+    let offset = segments[segment].len() as u32;
+    segments[segment].extend_from_slice(items);
+    (segment as u32, offset)
+}
+
 impl RadixIndex {
     /// An empty tree with pages of so many items.
     pub fn new(page: usize) -> RadixIndex {
-        let root = Node { parent: NONE, segment: 0, offset: 0, len: 0, ..Node::EMPTY };
         RadixIndex {
             page: page.max(1),
-            nodes: vec![root],
+            nodes: vec![Node::EMPTY],
             vacant: Vec::new(),
             table: HashTable::new(),
             segments: vec![Vec::new()],
@@ -217,11 +228,7 @@ impl RadixIndex {
         if found.items < end {
             node = self.grow(node, &items[found.items..end]);
         }
-        let mut on = node;
-        while on != NONE {
-            self.hold(on, replica, at);
-            on = self.nodes[on as usize].parent;
-        }
+        self.share(node, replica, at);
         node
     }
 
@@ -277,17 +284,11 @@ impl RadixIndex {
 
     /// Puts items below a node.
     fn grow(&mut self, parent: u32, items: &[Token]) -> u32 {
-        let last = self.segments.last().expect("there is always a segment");
-        if last.capacity() - last.len() < items.len() {
-            self.segments.push(Vec::with_capacity(SEGMENT.max(items.len())));
-        }
-        let segment = self.segments.len() - 1;
-        let offset = self.segments[segment].len() as u32;
-        self.segments[segment].extend_from_slice(items);
+        let (segment, offset) = append(&mut self.segments, items);
         self.stored += items.len();
         self.live += items.len();
         let len = items.len() as u32;
-        let new = self.place(Node { parent, segment: segment as u32, offset, len, ..Node::EMPTY });
+        let new = self.place(Node { parent, segment, offset, len, ..Node::EMPTY });
         self.link(new);
         new
     }
@@ -391,15 +392,8 @@ impl RadixIndex {
             if node.len == 0 {
                 continue;
             }
-            let edge = self.edge(node);
-            let last: &Vec<Token> = segments.last().expect("there is always a segment");
-            if last.capacity() - last.len() < edge.len() {
-                segments.push(Vec::with_capacity(SEGMENT.max(edge.len())));
-            }
-            let segment = segments.len() - 1;
-            let offset = segments[segment].len() as u32;
-            segments[segment].extend_from_slice(edge);
-            (self.nodes[at].segment, self.nodes[at].offset) = (segment as u32, offset);
+            let (segment, offset) = append(&mut segments, self.edge(node));
+            (self.nodes[at].segment, self.nodes[at].offset) = (segment, offset);
         }
         (self.segments, self.stored) = (segments, self.live);
     }
