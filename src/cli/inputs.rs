@@ -217,8 +217,8 @@ pub fn real(
     })
 }
 
-/// Reads a file of text; `what` says what it should have been.
-pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
+/// Reads a file.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, UsageError> {
     let name = path.display();
     let failed = |e: std::io::Error| UsageError(format!("{name}: {e}"));
     let too_long = || UsageError(format!("{name}: longer than {MAX_FILE} bytes, the most that is read"));
@@ -232,7 +232,13 @@ pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
     if bytes.len() as u64 > MAX_FILE {
         return Err(too_long());
     }
-    String::from_utf8(bytes).map_err(|e| {
+    Ok(bytes)
+}
+
+/// Reads a file of text; `what` says what it should have been.
+pub fn read_text(path: &Path, what: &str) -> Result<String, UsageError> {
+    let name = path.display();
+    String::from_utf8(read_bytes(path)?).map_err(|e| {
         let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
         UsageError(format!("{name}: line {line}: not UTF-8 text; {what}"))
     })

@@ -59,7 +59,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
 
 /// What runs plans: on a generated trace as it is, or on each part of one from a file.
 struct Runner {
-    parts: Option<Vec<Trace>>,
+    parts: Option<Vec<Arc<Trace>>>,
     done: u64,
     watched: bool,
 }
@@ -74,12 +74,14 @@ impl Runner {
             Some(parts) => parts
                 .iter()
                 .map(|part| {
-                    let part = part.clone().scaled(1.0 / load).ok_or_else(|| {
+                    let scaled = || Trace::clone(part).scaled(1.0 / load).map(Arc::new);
+                    let part = if load == 1.0 { Some(Arc::clone(part)) } else { scaled() };
+                    let part = part.ok_or_else(|| {
                         UsageError(format!(
                             "a load of {load} times the trace's lasts longer than the clock's 213 days"
                         ))
                     })?;
-                    run_all(plan, Some(&Arc::new(part)), jobs(), threads)
+                    run_all(plan, Some(&part), jobs(), threads)
                 })
                 .collect::<Result<_, _>>()?,
         };
@@ -146,7 +148,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     let requests = loaded.as_ref().map_or(config.requests as usize, |loaded| loaded.log.trace.requests.len());
     let name = loaded.as_ref().map(|loaded| loaded.source.file.clone());
     let mut runner = Runner {
-        parts: loaded.map(|loaded| parts(&loaded.log.trace, count)),
+        parts: loaded.map(|loaded| parts(&loaded.log.trace, count).into_iter().map(Arc::new).collect()),
         done: 0,
         watched: std::io::stderr().is_terminal(),
     };

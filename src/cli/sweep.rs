@@ -92,12 +92,12 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     }
     options.inputs.default_to("backend", "modelled");
     let inputs = &options.inputs;
+    inputs.no_arrivals_from()?;
     let config = inputs.config()?;
     let seeds = match &options.seeds {
         Some(text) => Seeds::parse(text, config.seed).map_err(refused)?,
         None => Seeds::parse("1", config.seed).map_err(refused)?,
     };
-    inputs.no_arrivals_from()?;
     let loaded = inputs.read_trace(&config)?;
     let mut plan = Plan {
         version: env!("CARGO_PKG_VERSION").into(),

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::UsageError;
-use super::inputs::{MAX_FILE, once, real, text, whole};
+use super::inputs::{MAX_FILE, once, read_bytes, real, text, whole};
 use crate::experiment::{Experiment, Source};
 use crate::params::{BackendKind, Config, nearest};
 use crate::sweep::{Digest, TraceId};
@@ -48,6 +48,8 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// What the first file is.
     pub title: &'static str,
+    /// What a configuration has to suit.
+    needs: Needs,
 }
 
 impl TraceFlags {
@@ -184,7 +186,7 @@ impl TraceFlags {
         let mut lengths = Lengths::default();
         for path in &self.lengths {
             let name = path.display();
-            let bytes = std::fs::read(path).map_err(|e| UsageError(format!("{name}: {e}")))?;
+            let bytes = read_bytes(path)?;
             lengths.read(&bytes).map_err(|e| UsageError(format!("{name}: {e}")))?;
         }
         Ok(ReadOptions {
@@ -193,6 +195,7 @@ impl TraceFlags {
             columns: self.columns.clone().unwrap_or_default(),
             time_unit: self.time_unit,
             skip_bad_lines: self.skip_bad_lines,
+            spread: self.spread,
             keep_failed: self.keep_failed,
             bytes_per_token: self.bytes_per_token.unwrap_or(1),
             lengths,
@@ -227,8 +230,7 @@ impl TraceFlags {
                     detected.why
                 ));
             }
-            let told = |note: &String| !(self.spread && note.contains("(--spread "));
-            notes.extend(own.iter().filter(|note| told(note)).map(|note| format!("{name}: {note}")));
+            notes.extend(own.iter().map(|note| format!("{name}: {note}")));
             if self.spread {
                 log.trace = log.trace.spread(config.seed);
             }
@@ -237,12 +239,12 @@ impl TraceFlags {
             names.push(name);
         }
         let mut log = Log::merge(logs).map_err(|e| UsageError(format!("--trace: {e}")))?;
-        let all = log.trace.requests.len();
+        let (all, span) = (log.trace.requests.len(), log.trace.span());
         log = self.part(log, config.seed)?;
         if log.trace.requests.is_empty() {
             return Err(UsageError(format!(
                 "--from, --to, --sample: of {all} requests none is left; the trace is {:.3} s long",
-                log.trace.span().seconds()
+                span.seconds()
             )));
         }
         if log.trace.requests.len() < all {
@@ -264,7 +266,7 @@ impl TraceFlags {
         };
         let source =
             Source { file: names.join(" + "), trace_block: self.trace_block, spread: self.spread, read };
-        Ok(Some(Loaded { log, id, source, notes, title }))
+        Ok(Some(Loaded { needs: Needs::of(&log.trace), log, id, source, notes, title }))
     }
 
     /// The part of a log that is asked for, at the pace that is asked for.
@@ -293,39 +295,60 @@ impl TraceFlags {
 impl Loaded {
     /// Whether a configuration can run it.
     pub fn check(&self, config: &Config) -> Result<(), UsageError> {
-        check(&self.log.trace, &self.source.file, self.title, config)
+        self.needs.check(&self.source.file, self.title, config)
     }
 }
 
 /// Blocks that the prompts of a trace fill at most: each is looked up.
 const MAX_TRACE_BLOCKS: u64 = 1 << 28;
 
-fn check(trace: &Trace, name: &str, title: &str, config: &Config) -> Result<(), UsageError> {
-    let block = trace.requests.iter().find_map(|request| match &request.prompt {
-        Prompt::Blocks(blocks) => Some(blocks.block),
-        Prompt::Tokens(_) => None,
-    });
-    let has_ids = trace.requests.iter().any(|r| matches!(&r.prompt, Prompt::Blocks(b) if !b.ids.is_empty()));
-    if block.is_some() && config.backend == BackendKind::TinyGpt {
-        return Err(UsageError(format!(
-            "--backend: {name} ({title}) has no tokens to compute; it goes with --backend modelled"
-        )));
+/// What a trace asks of a configuration: counted once, since a sweep asks at every point.
+struct Needs {
+    /// Tokens that an id stands for, where prompts are told by blocks.
+    block: Option<u32>,
+    /// Whether any prompt has ids.
+    has_ids: bool,
+    /// Tokens of all prompts.
+    tokens: u64,
+}
+
+impl Needs {
+    fn of(trace: &Trace) -> Needs {
+        let blocks = || {
+            trace.requests.iter().filter_map(|request| match &request.prompt {
+                Prompt::Blocks(blocks) => Some(blocks),
+                Prompt::Tokens(_) => None,
+            })
+        };
+        Needs {
+            block: blocks().next().map(|blocks| blocks.block),
+            has_ids: blocks().any(|blocks| !blocks.ids.is_empty()),
+            tokens: trace.requests.iter().map(|request| request.prompt.len() as u64).sum(),
+        }
     }
-    if let Some(block) = block.filter(|block| has_ids && !block.is_multiple_of(config.block_size)) {
-        return Err(UsageError(format!(
-            "--trace-block: found {block}, which blocks of {} tokens (--block-size) do not divide",
-            config.block_size
-        )));
+
+    fn check(&self, name: &str, title: &str, config: &Config) -> Result<(), UsageError> {
+        let Needs { block, has_ids, tokens } = *self;
+        if block.is_some() && config.backend == BackendKind::TinyGpt {
+            return Err(UsageError(format!(
+                "--backend: {name} ({title}) has no tokens to compute; it goes with --backend modelled"
+            )));
+        }
+        if let Some(block) = block.filter(|block| has_ids && !block.is_multiple_of(config.block_size)) {
+            return Err(UsageError(format!(
+                "--trace-block: found {block}, which blocks of {} tokens (--block-size) do not divide",
+                config.block_size
+            )));
+        }
+        let blocks = tokens / u64::from(config.block_size);
+        if blocks > MAX_TRACE_BLOCKS {
+            return Err(UsageError(format!(
+                "--block-size: {tokens} prompt tokens of {name} in blocks of {} are {blocks} blocks; a trace has at most {MAX_TRACE_BLOCKS}",
+                config.block_size
+            )));
+        }
+        Ok(())
     }
-    let tokens: u64 = trace.requests.iter().map(|request| request.prompt.len() as u64).sum();
-    let blocks = tokens / u64::from(config.block_size);
-    if blocks > MAX_TRACE_BLOCKS {
-        return Err(UsageError(format!(
-            "--block-size: {tokens} prompt tokens of {name} in blocks of {} are {blocks} blocks; a trace has at most {MAX_TRACE_BLOCKS}",
-            config.block_size
-        )));
-    }
-    Ok(())
 }
 
 /// Reads one file, a chunk at a time.

@@ -15,10 +15,7 @@ pub fn generate(frame: &Frame<'_>, wave: usize, gap: f64) -> Trace {
         jobs.sort_unstable();
         let before = draft.len();
         for tenant in jobs {
-            let mut prompt = draft.system(tenant).to_vec();
-            prompt.extend(draft.question());
-            let answer = draft.answer();
-            draft.push(time, tenant, prompt, answer);
+            draft.ask(time, tenant);
         }
         if draft.len() == before {
             break;

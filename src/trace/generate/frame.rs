@@ -91,6 +91,14 @@ impl<'a> Draft<'a> {
         turns
     }
 
+    /// Adds a question behind what its tenant tells its model.
+    pub fn ask(&mut self, seconds: f64, tenant: u32) {
+        let mut prompt = self.system(tenant).to_vec();
+        prompt.extend(self.question());
+        let answer = self.answer();
+        self.push(seconds, tenant, prompt, answer);
+    }
+
     /// Adds a request; one that would not fit the clock is left out.
     pub fn push(&mut self, seconds: f64, tenant: u32, prompt: Vec<Token>, answer: Vec<Token>) {
         let Some(arrival) = Time::from_seconds(seconds) else { return };

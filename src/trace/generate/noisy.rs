@@ -38,10 +38,7 @@ pub fn generate(frame: &Frame<'_>, neighbour: Neighbour) -> Trace {
             (None, None) => break,
             (Some(time), burst) if burst.is_none_or(|burst| time <= burst) => {
                 let tenant = draft.tenant();
-                let mut prompt = draft.system(tenant).to_vec();
-                prompt.extend(draft.question());
-                let answer = draft.answer();
-                draft.push(time, tenant, prompt, answer);
+                draft.ask(time, tenant);
                 others = process.next(&mut draft.draw);
             }
             (_, Some(time)) => {

@@ -7,13 +7,13 @@
 //! 400 or more, failed.
 
 use super::TraceError;
-use super::intern::{Chain, Interner};
+use super::intern::Interner;
 use super::item::{Fields, Item};
 use super::line::{Line, found};
 use super::moment::{Moment, TimeUnit};
 use super::reader::Objects;
 use super::rows::{Row, Rows};
-use crate::trace::{BlockIds, Prompt, TenantName};
+use crate::trace::TenantName;
 
 /// Where a log may keep its fields, beside the top.
 const WRAPPERS: [&str; 3] = ["request", "response", "body"];
@@ -122,12 +122,7 @@ impl Objects for AccessLog {
 
     fn read(&mut self, line: &Line<'_>, rows: &mut Rows) -> Result<(), TraceError> {
         let name = TIMES.iter().copied().find(|name| field(line.fields, name).is_some()).unwrap_or(TIMES[0]);
-        let item = field(line.fields, name);
-        let moment = match item {
-            Some(Item::Text(text)) => Moment::parse(text),
-            item => item.and_then(Item::number).map(Moment::Number),
-        };
-        let moment = moment.ok_or_else(|| line.error(Some(name), found(item, Moment::WANTED)))?;
+        let moment = line.moment_of(name, field(line.fields, name))?;
         let time = rows.time(line.number, name, moment)?;
         if let Moment::Number(first) = moment {
             rows.unit = Some(*self.unit.get_or_insert(TimeUnit::of_size(first)));
@@ -159,20 +154,10 @@ impl Objects for AccessLog {
             let (bytes, all) = self.counted;
             self.counted = (bytes + text.len() as u64, all.saturating_add(tokens));
         }
-        let per_block = self.block as usize * self.bytes_per_token as usize;
-        let mut chain = Chain::default();
-        let mut ids = Vec::with_capacity(text.len() / per_block);
-        for part in text.as_bytes().chunks_exact(per_block) {
-            chain = chain.then_bytes(part);
-            ids.push(
-                self.ids
-                    .id(chain)
-                    .ok_or_else(|| line.error(None, "the file has more than 2^32 different blocks".into()))?,
-            );
-        }
-        // A line is at most 64 MiB.
-        let tokens = text.len().div_ceil(self.bytes_per_token as usize) as u32;
-        let prompt = Prompt::Blocks(BlockIds { tokens, block: self.block, ids: ids.into() });
+        let prompt = self
+            .ids
+            .prompt(&text, self.block, self.bytes_per_token)
+            .ok_or_else(|| line.error(None, "the file has more than 2^32 different blocks".into()))?;
         let name_of = |names: [&str; 2]| {
             names.iter().find_map(|name| match field(line.fields, name)? {
                 Item::Text(text) => Some(TenantName::Text(text.clone())),

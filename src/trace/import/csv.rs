@@ -11,12 +11,12 @@
 use super::TraceError;
 use super::columns::{Header, Role, cells, plain};
 use super::detect::Format;
-use super::intern::{Chain, Interner};
+use super::intern::Interner;
 use super::item::shown;
 use super::moment::{Moment, TimeUnit};
 use super::reader::ReadOptions;
 use super::rows::{Row, Rows};
-use crate::trace::{BlockIds, Prompt, TenantName};
+use crate::trace::TenantName;
 
 /// Reads it.
 pub struct Table {
@@ -153,19 +153,13 @@ impl Table {
         };
         let moment = Moment::parse(cell(Role::Time))
             .ok_or_else(|| refuse(Role::Time, Moment::WANTED, cell(Role::Time)))?;
-        let time = rows.time(line, &name(Role::Time).unwrap_or_default(), moment)?;
+        let time =
+            rows.time(line, self.column(Role::Time).map_or("", |at| self.names[at].as_str()), moment)?;
         let max_tokens = number(Role::Output)?.into();
         let prompt = if self.column(Role::Prompt).is_some() {
             let text = cell(Role::Prompt);
-            let per_block = self.block as usize * self.bytes_per_token as usize;
-            let mut chain = Chain::default();
-            let mut ids = Vec::with_capacity(text.len() / per_block);
-            for part in text.as_bytes().chunks_exact(per_block) {
-                chain = chain.then_bytes(part);
-                ids.push(self.ids.id(chain).ok_or_else(|| refuse(Role::Prompt, "one of 2^32 blocks", text))?);
-            }
-            let tokens = text.len().div_ceil(self.bytes_per_token as usize) as u32;
-            Prompt::Blocks(BlockIds { tokens, block: self.block, ids: ids.into() })
+            let prompt = self.ids.prompt(text, self.block, self.bytes_per_token);
+            prompt.ok_or_else(|| refuse(Role::Prompt, "one of 2^32 blocks", text))?
         } else {
             rows.of_length(number(Role::Input)?)
         };

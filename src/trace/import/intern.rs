@@ -5,6 +5,8 @@
 
 use hashbrown::HashTable;
 
+use crate::trace::{BlockIds, Prompt};
+
 /// A running hash of everything up to a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain(u64, u64);
@@ -49,6 +51,20 @@ impl Interner {
         let new = u32::try_from(self.table.len()).ok()?;
         let entry = self.table.entry(chain.0, |(own, _)| *own == chain, |(own, _)| own.0);
         Some(entry.or_insert((chain, new)).get().1)
+    }
+
+    /// A prompt of a text, so many of whose bytes are a token, told by its whole blocks; `None`: there are 2³² already.
+    pub fn prompt(&mut self, text: &str, block: u32, bytes_per_token: u32) -> Option<Prompt> {
+        let per_block = block as usize * bytes_per_token as usize;
+        let mut chain = Chain::default();
+        let mut ids = Vec::with_capacity(text.len() / per_block);
+        for part in text.as_bytes().chunks_exact(per_block) {
+            chain = chain.then_bytes(part);
+            ids.push(self.id(chain)?);
+        }
+        // A line is at most 64 MiB.
+        let tokens = text.len().div_ceil(bytes_per_token as usize) as u32;
+        Some(Prompt::Blocks(BlockIds { tokens, block, ids: ids.into() }))
     }
 
     /// How many there are.

@@ -59,11 +59,16 @@ impl Line<'_> {
 
     /// A field that is a time: a number, a string of one, or a date.
     pub fn moment(&self, field: &str) -> Result<Moment, TraceError> {
-        let moment = match self.fields.get(field) {
+        self.moment_of(field, self.fields.get(field))
+    }
+
+    /// The same of a value of a field, wherever it is.
+    pub fn moment_of(&self, field: &str, item: Option<&Item>) -> Result<Moment, TraceError> {
+        let moment = match item {
             Some(Item::Text(text)) => Moment::parse(text),
             item => item.and_then(Item::number).map(Moment::Number),
         };
-        moment.ok_or_else(|| self.refuse(field, Moment::WANTED))
+        moment.ok_or_else(|| self.error(Some(field), found(item, Moment::WANTED)))
     }
 
     /// A field that is a list of ids.

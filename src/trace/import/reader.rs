@@ -15,7 +15,7 @@ use super::lines::{Found, Lines, MAX_LINE};
 use super::moment::TimeUnit;
 use super::mooncake::Mooncake;
 use super::ragpulse::RagPulse;
-use super::rows::Rows;
+use super::rows::{Rows, rounded};
 use crate::trace::{Log, Token};
 
 /// How a file is to be read.
@@ -31,6 +31,8 @@ pub struct ReadOptions {
     pub time_unit: Option<TimeUnit>,
     /// Whether a bad line is counted and passed over, instead of ending it all.
     pub skip_bad_lines: bool,
+    /// Whether arrivals will be spread out: that they are rounded then goes without saying.
+    pub spread: bool,
     /// Whether rows that generated nothing are kept.
     pub keep_failed: bool,
     /// Bytes of an access log's text that count as a token.
@@ -49,6 +51,7 @@ impl Default for ReadOptions {
             columns: Columns::default(),
             time_unit: None,
             skip_bad_lines: false,
+            spread: false,
             keep_failed: false,
             bytes_per_token: 1,
             lengths: Lengths::default(),
@@ -201,6 +204,9 @@ impl Reader {
             },
         };
         let (log, mut notes) = rows.finish(&mut |error| bad.take(error))?;
+        if !options.spread {
+            notes.extend(rounded(&log.trace));
+        }
         if bad.count > 0 {
             notes.push(format!("{} bad lines are passed over, the first: {}", bad.count, bad.first[0]));
         }

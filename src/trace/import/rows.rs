@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::TraceError;
-use super::item::written;
+use super::item::{shown, written};
 use super::moment::{Moment, TimeUnit};
 use crate::trace::{BlockIds, Log, NO_SESSION, Prompt, RequestSpec, TenantName, Token, Trace};
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// Requests of a file at most.
 pub const MAX_REQUESTS: usize = if cfg!(target_arch = "wasm32") { 1 << 22 } else { 1 << 26 };
@@ -94,7 +94,7 @@ impl Rows {
     pub fn time(&mut self, line: usize, field: &str, moment: Moment) -> Result<f64, TraceError> {
         let mixed = |wanted: &str| {
             let problem = format!("found {wanted}; it is written as in the lines before");
-            Err(TraceError { line, field: Some(field.into()), problem })
+            Err(TraceError { line, field: Some(shown(field)), problem })
         };
         match moment {
             Moment::Number(_) if self.first_date.is_some() => mixed("a number where the others are dates"),
@@ -194,18 +194,18 @@ impl Rows {
         if let Some(problem) = log.one_kind_of_prompt() {
             return Err(TraceError { line: 1, field: None, problem });
         }
-        if let Some(note) = rounded(&log.trace) {
-            self.notes.push(note);
-        }
         Ok((log, self.notes))
     }
 }
 
 /// That arrivals are rounded, where a fifth of them or more share one.
-fn rounded(trace: &Trace) -> Option<String> {
+pub fn rounded(trace: &Trace) -> Option<String> {
     let shared = trace.requests.windows(2).filter(|pair| pair[0].arrival == pair[1].arrival).count();
     let all = trace.requests.len();
-    let bucket = trace.bucket().filter(|_| shared * 5 >= all)? as f64 / 1e12;
+    if shared * 5 < all {
+        return None;
+    }
+    let bucket = Span(trace.bucket()?).seconds();
     Some(format!(
         "{shared} of {all} requests arrive at the time of the one before; times seem rounded to {bucket} s (--spread lets each arrive somewhere in its bucket)"
     ))
