@@ -64,63 +64,53 @@ fn series(lane: &Lane, points: &[Point], value: fn(&Point) -> Option<f64>, until
     }
 }
 
+fn seconds(picos: u64) -> f64 {
+    picos as f64 / PICOS_PER_SECOND as f64
+}
+
+/// One plot over a race's time.
+fn over_time(figure: &Figure, reach: f64, series: Vec<Series>, markers: Vec<Marker>) -> Rc<Chart> {
+    let (title, unit, format) = figure.axis;
+    let x = Axis::new("simulated time", "s", Format::Number);
+    Rc::new(Chart {
+        title: figure.title.to_owned(),
+        // The scale of time does not grow while time goes on.
+        x: Axis { range: (reach > 0.0).then_some((0.0, reach)), ..x },
+        y: Axis::new(title, unit, format),
+        series,
+        markers,
+        discrete: false,
+    })
+}
+
 /// Both futures of a lane that was forked, as far as they are known: reuse, imbalance and goodput.
 pub fn futures(state: &State, fork: &Fork) -> Vec<Rc<Chart>> {
-    let seconds = |picos: u64| picos as f64 / PICOS_PER_SECOND as f64;
     let reach = seconds(state.reach());
     let Some(lane) = state.lanes.get(fork.of.0) else { return Vec::new() };
-    FIGURES
-        .iter()
-        .map(|figure| {
-            let (title, unit, format) = figure.axis;
-            let line = |lane: &Lane, name: &str, role: Role| Series {
-                name: name.to_owned(),
-                role,
-                ..series(lane, &thinned(&lane.points, reach), figure.value, reach)
-            };
-            let other = if fork.future.policy == fork.of.1 {
-                Role::Neutral
-            } else {
-                Role::Policy(fork.future.policy)
-            };
-            Rc::new(Chart {
-                title: figure.title.to_owned(),
-                x: Axis {
-                    range: (reach > 0.0).then_some((0.0, reach)),
-                    ..Axis::new("simulated time", "s", Format::Number)
-                },
-                y: Axis::new(title, unit, format),
-                series: vec![
-                    line(lane, "as it was", Role::Policy(fork.of.1)),
-                    line(&fork.future, "the fork", other),
-                ],
-                markers: vec![Marker { x: seconds(fork.at), label: "fork".to_owned() }],
-                discrete: false,
-            })
-        })
-        .collect()
+    let other =
+        if fork.future.policy == fork.of.1 { Role::Neutral } else { Role::Policy(fork.future.policy) };
+    let lines = [(lane, "as it was", Role::Policy(fork.of.1)), (&fork.future, "the fork", other)]
+        .map(|(lane, name, role)| (lane, name, role, thinned(&lane.points, reach)));
+    let draw = |figure: &Figure| {
+        let drawn = lines.iter().map(|(lane, name, role, points)| Series {
+            name: (*name).to_owned(),
+            role: *role,
+            ..series(lane, points, figure.value, reach)
+        });
+        let marker = Marker { x: seconds(fork.at), label: "fork".to_owned() };
+        over_time(figure, reach, drawn.collect(), vec![marker])
+    };
+    FIGURES.iter().map(draw).collect()
 }
 
 /// The plots at the moment shown: reuse, imbalance and goodput, one line a policy.
 pub fn charts(state: &State) -> Vec<Rc<Chart>> {
-    let seconds = |picos: u64| picos as f64 / PICOS_PER_SECOND as f64;
     let (until, reach) = (seconds(moment(state)), seconds(state.reach()));
     let points: Vec<Vec<Point>> = state.lanes.iter().map(|lane| thinned(&lane.points, until)).collect();
-    FIGURES
-        .iter()
-        .map(|figure| {
-            let lanes = state.lanes.iter().zip(&points);
-            let (title, unit, format) = figure.axis;
-            let x = Axis::new("simulated time", "s", Format::Number);
-            Rc::new(Chart {
-                title: figure.title.to_owned(),
-                // The scale of time does not grow while time goes on.
-                x: Axis { range: (reach > 0.0).then_some((0.0, reach)), ..x },
-                y: Axis::new(title, unit, format),
-                series: lanes.map(|(lane, points)| series(lane, points, figure.value, until)).collect(),
-                markers: Vec::<Marker>::new(),
-                discrete: false,
-            })
-        })
-        .collect()
+    let draw = |figure: &Figure| {
+        let lanes = state.lanes.iter().zip(&points);
+        let drawn = lanes.map(|(lane, points)| series(lane, points, figure.value, until)).collect();
+        over_time(figure, reach, drawn, Vec::new())
+    };
+    FIGURES.iter().map(draw).collect()
 }

@@ -1,6 +1,6 @@
 //! Numbers and results as the page words them.
 
-use crate::params::{Config, PARAMS};
+use crate::params::{Config, pairs, to_query};
 use crate::policy::{PolicyKind, grouped};
 use crate::report::columns;
 use crate::sim::{Outcome, Record, Summary};
@@ -12,16 +12,8 @@ pub const TENANT_COLOURS: [&str; 7] =
 
 /// What the command line is told of a configuration: what differs from the defaults, but for some keys.
 pub fn flags(config: &Config, but: &[&str]) -> String {
-    let default = Config::default();
-    let differs = PARAMS.iter().filter(|p| !but.contains(&p.key) && p.get(config) != p.get(&default));
-    let mut flags: String = differs.map(|p| format!(" --{} {}", p.flag(), p.get(config))).collect();
-    if config.shape != default.shape {
-        flags += &format!(" --shape {}", config.shape);
-    }
-    if config.arrivals != default.arrivals {
-        flags += &format!(" --arrivals {}", config.arrivals);
-    }
-    flags
+    let own = pairs(&to_query(config)).into_iter().filter(|(key, _)| !but.contains(&key.as_str()));
+    own.map(|(key, value)| format!(" --{} {value}", key.replace('_', "-"))).collect()
 }
 
 /// Which of the tenant colours a tenant has; there are more tenants than colours.

@@ -39,6 +39,7 @@ async fn both(
         if !listen(run).await {
             return None;
         }
+        tell(&Told::Started { run }); // Who says nothing is taken for dead.
         let start = seconds();
         while more && seconds() - start < SLICE {
             more = match original.advance() {

@@ -58,7 +58,9 @@ pub fn Controls(props: &Props) -> Html {
                 data-testid={format!("preset-{name}")}>{ name }</button>
         }
     };
-    let reset = dispatch.reform(|_: MouseEvent| Action::Apply(Box::default()));
+    let plain = state.config == Config::default() && state.drafts.is_empty();
+    let reset =
+        if plain { Callback::noop() } else { dispatch.reform(|_: MouseEvent| Action::Apply(Box::default())) };
     html! {
         <section id="controls" aria-labelledby="controls-title">
             <h2 id="controls-title">{ "Change it" }</h2>
@@ -67,7 +69,7 @@ pub fn Controls(props: &Props) -> Html {
             <div class="buttons">
                 <span>{ "Start from: " }</span>
                 { for Preset::ALL.into_iter().map(|(name, kind)| preset(name, kind)) }
-                <button type="button" onclick={reset} aria-disabled={(state.config == Config::default() && state.drafts.is_empty()).to_string()}
+                <button type="button" onclick={reset} aria-disabled={plain.to_string()}
                     data-testid="reset">{ "Reset to the defaults" }</button>
             </div>
             <div class="fields">

@@ -22,13 +22,10 @@ pub fn Prices(props: &Props) -> Html {
     let (state, dispatch) = (&props.state, &props.dispatch);
     let running = matches!(state.bench, Bench::Running(..));
     // The button keeps the focus while it has nothing to do.
-    let measure = {
-        let dispatch = dispatch.clone();
-        Callback::from(move |_: MouseEvent| {
-            if !running {
-                dispatch.emit(Action::Bench(Bench::Running(0, 0)));
-            }
-        })
+    let measure = if running {
+        Callback::noop()
+    } else {
+        dispatch.reform(|_: MouseEvent| Action::Bench(Bench::Running(0, 0)))
     };
     let own = match &state.bench {
         Bench::Done(found) => price_row("this machine", found.price),

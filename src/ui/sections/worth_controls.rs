@@ -195,7 +195,7 @@ pub(super) fn form(props: &StudyProps, plan: &Result<Plan, Vec<Refusal>>) -> Htm
             <div class="buttons">
                 <button type="submit" class="primary" disabled={plan.is_err()} data-testid="sweep-run">
                     { if running.is_some() { "Run anew" } else { "Run" } }</button>
-                <button type="button" aria-disabled={running.is_none().to_string()} onclick={act(Act::Cancel)} data-testid="sweep-cancel">
+                <button type="button" aria-disabled={running.is_none().to_string()} onclick={if running.is_some() { act(Act::Cancel) } else { Callback::noop() }} data-testid="sweep-cancel">
                     { "Cancel" }</button>
                 if let Some(sweep) = running {
                     <span class="quiet" data-testid="sweep-progress">

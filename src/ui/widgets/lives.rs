@@ -117,7 +117,7 @@ fn decision(row: &Row, routed: &Routed) -> Html {
     let Terms { headings, rows, more } =
         routed.decision.as_ref().map_or_else(Terms::default, |decision| terms(row.policy, decision));
     html! {
-        <div class="decision" data-testid={format!("decision-{}", row.name)}>
+        <div data-testid={format!("decision-{}", row.name)}>
             <p><Mark policy={row.policy} /><b>{ &row.name }</b>{ ": " }{ said.unwrap_or_else(|| "There was no choice.".into()) }</p>
             if !rows.is_empty() {
                 <section class="scroll" tabindex="0" aria-label={format!("Candidates of {}", row.name)}>

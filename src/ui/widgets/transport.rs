@@ -34,14 +34,7 @@ pub fn Transport(props: &Props) -> Html {
         (false, _) if state.skip => ("Run", Action::Play),
         _ => ("Pause", Action::Pause),
     };
-    let skip = {
-        let (dispatch, over) = (dispatch.clone(), state.over());
-        Callback::from(move |_: MouseEvent| {
-            if !over {
-                dispatch.emit(Action::Skip);
-            }
-        })
-    };
+    let skip = if state.over() { Callback::noop() } else { on(Action::Skip) };
     let new_seed = {
         let dispatch = dispatch.clone();
         Callback::from(move |_: MouseEvent| {
@@ -103,11 +96,11 @@ pub fn Transport(props: &Props) -> Html {
             </div>
             <div class="scale">
                 <button type="button" data-testid="step-back" aria-label="The event before" title="The event before (,)"
-                    disabled={state.step(Toward::Past).is_none()} onclick={on(Action::Step(Toward::Past))}>{ "‹ event" }</button>
+                    aria-disabled={state.step(Toward::Past).is_none().to_string()} onclick={on(Action::Step(Toward::Past))}>{ "‹ event" }</button>
                 <input type="range" min="0" max="1000" step="1" value={format!("{part:.0}")} oninput={seek}
                     onkeydown={keys} aria-label="simulated time" aria-valuetext={text.clone()} data-testid="time" />
                 <button type="button" data-testid="step-forward" aria-label="The next event" title="The next event (.)"
-                    disabled={state.step(Toward::Future).is_none()} onclick={on(Action::Step(Toward::Future))}>{ "event ›" }</button>
+                    aria-disabled={state.step(Toward::Future).is_none().to_string()} onclick={on(Action::Step(Toward::Future))}>{ "event ›" }</button>
                 <output class="clock" aria-live="off" data-testid="clock">{ format!("simulated {text}") }
                     <span class="quiet">{ if state.starved() { " · computing…" } else { "" } }</span>
                 </output>

@@ -1,9 +1,8 @@
 //! 8: one prefix is most of the traffic: what the guard is for.
 
-use gloo_timers::callback::Timeout;
 use yew::prelude::*;
 
-use super::{leaves_out, set};
+use super::{leaves_out, set, use_one_by_one};
 use crate::policy::PolicyKind;
 use crate::sim::Summary;
 use crate::ui::beforehand::beforehand;
@@ -51,31 +50,21 @@ fn shade(value: f64, all: &[f64], higher: bool) -> usize {
     (good * 4.0).round().clamp(0.0, 4.0) as usize
 }
 
-/// All cells of the map, one after the other, so that the page is never long at it.
-#[hook]
-fn use_map(start: bool) -> UseStateHandle<Vec<Summary>> {
-    let cells = use_state(Vec::new);
-    {
-        let cells = cells.clone();
-        use_effect_with((start, cells.len()), move |&(start, done)| {
-            let (guard, share) = (done / SHARES.len(), done % SHARES.len());
-            let timer = (start && guard < GUARDS.len()).then(|| {
-                Timeout::new(0, move || {
-                    let summary = run(SHARES[share], GUARDS[guard], PolicyKind::PrefixAffinity, SEED);
-                    let mut all = (*cells).clone();
-                    all.extend(summary);
-                    cells.set(all);
-                })
-            });
-            move || drop(timer)
-        });
-    }
-    cells
+const CELLS: usize = GUARDS.len() * SHARES.len();
+
+/// The run of a cell of the map, row by row.
+fn run_cell(_: &(), at: usize) -> Option<Summary> {
+    run(SHARES[at % SHARES.len()], GUARDS[at / SHARES.len()], PolicyKind::PrefixAffinity, SEED)
 }
 
-fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback<(usize, usize)>) -> Html {
+fn map(
+    cells: &[Option<Summary>],
+    figure: usize,
+    here: (usize, usize),
+    choose: &Callback<(usize, usize)>,
+) -> Html {
     let Figure { name, value, text, higher } = FIGURES[figure];
-    let all: Vec<f64> = cells.iter().filter_map(value).collect();
+    let all: Vec<f64> = cells.iter().flatten().filter_map(value).collect();
     html! {
         <section class="scroll" tabindex="0" aria-label={format!("{name} by guard and share")}>
             <table class="map" data-testid="hot-map">
@@ -89,7 +78,7 @@ fn map(cells: &[Summary], figure: usize, here: (usize, usize), choose: &Callback
                         <tr>
                             <th scope="row">{ guard_name(*guard) }</th>
                             { for (0..SHARES.len()).map(|s| {
-                                let cell = cells.get(g * SHARES.len() + s).and_then(value);
+                                let cell = cells.get(g * SHARES.len() + s).and_then(Option::as_ref).and_then(value);
                                 let onclick = choose.reform(move |_: MouseEvent| (g, s));
                                 let class = cell.map(|x| format!("shade{}", shade(x, &all, higher)));
                                 html! {
@@ -119,7 +108,7 @@ pub fn HotPrefix() -> Html {
     if crate::ui::dom::use_visible(place.clone()) && !*seen {
         seen.set(true);
     }
-    let cells = use_map(*seen);
+    let cells = use_one_by_one((), CELLS, *seen, run_cell);
     let one =
         use_memo((*guard, *share), |&(g, s)| run(SHARES[s], GUARDS[g], PolicyKind::PrefixAffinity, SEED));
     let others = use_memo(*share, |&s| {
@@ -165,9 +154,7 @@ pub fn HotPrefix() -> Html {
             </div>
             <div class="computed">{ map(&cells, *figure, (*guard, *share), &choose) }</div>
             { beforehand(|| {
-                let places = GUARDS.iter().flat_map(|guard| SHARES.iter().map(|share| (*share, *guard)));
-                let cells: Vec<Summary> =
-                    places.filter_map(|(share, guard)| run(share, guard, PolicyKind::PrefixAffinity, SEED)).collect();
+                let cells: Vec<_> = (0..CELLS).map(|at| run_cell(&(), at)).collect();
                 map(&cells, *figure, (*guard, *share), &choose)
             }) }
             <ul class="intro things">

@@ -25,6 +25,7 @@ pub use scatter::Scatter;
 pub use seeds::Seeds;
 pub use takeaways::Takeaways;
 
+use gloo_timers::callback::Timeout;
 use yew::prelude::*;
 
 /// What a figure's model does not have, folded away beside it.
@@ -48,4 +49,33 @@ fn count(n: u32, what: &str) -> String {
 fn set<T: 'static>(state: &UseStateHandle<T>, of: impl Fn(u32) -> T + 'static) -> Callback<u32> {
     let setter = state.setter();
     Callback::from(move |place| setter.set(of(place)))
+}
+
+/// What comes of each of `of` runs so far, one after the other, so that the page is never long at them; from the first
+/// again where what they depend on changes.
+#[hook]
+fn use_one_by_one<K, T, F>(key: K, of: usize, start: bool, one: F) -> Vec<T>
+where
+    K: Clone + PartialEq + 'static,
+    T: Clone + 'static,
+    F: Fn(&K, usize) -> T + 'static,
+{
+    let done = use_state(|| (key.clone(), Vec::new()));
+    let so_far = if done.0 == key { done.1.clone() } else { Vec::new() };
+    {
+        let so_far = so_far.clone();
+        use_effect_with((key, start, so_far.len()), move |(key, start, len)| {
+            let at = *len;
+            let timer = (*start && at < of).then(|| {
+                let key = key.clone();
+                Timeout::new(10, move || {
+                    let mut all = so_far;
+                    all.push(one(&key, at));
+                    done.set((key, all));
+                })
+            });
+            move || drop(timer)
+        });
+    }
+    so_far
 }

@@ -1,8 +1,8 @@
 //! How much of the race's result is luck: the same configuration with twenty seeds.
 
-use gloo_timers::callback::Timeout;
 use yew::prelude::*;
 
+use super::use_one_by_one;
 use crate::experiment::Experiment;
 use crate::params::{BackendKind, ClockKind, Config};
 use crate::policy::PolicyKind;
@@ -30,31 +30,6 @@ fn one(config: &Config, policies: &[PolicyKind], seed: u64) -> Option<Vec<Summar
         Some(recorder.summary(&config.objectives(), &trace.tenants))
     };
     policies.iter().map(run).collect()
-}
-
-/// The runs of all seeds so far, one seed after the other, so that the page is never long at it.
-#[hook]
-fn use_seeds(config: Config, policies: Vec<PolicyKind>, start: bool) -> Vec<Vec<Summary>> {
-    let done = use_state(|| (config.clone(), policies.clone(), Vec::new()));
-    let same = done.0 == config && done.1 == policies;
-    let so_far = if same { done.2.clone() } else { Vec::new() };
-    {
-        let so_far = so_far.clone();
-        use_effect_with((config, policies, start, so_far.len()), move |(config, policies, start, len)| {
-            let seed = *len as u64;
-            let timer = (*start && seed < SEEDS).then(|| {
-                let (config, policies) = (config.clone(), policies.clone());
-                Timeout::new(10, move || {
-                    let mut all = so_far;
-                    // One that cannot be run has no dots.
-                    all.push(one(&config, &policies, seed).unwrap_or_default());
-                    done.set((config, policies, all));
-                })
-            });
-            move || drop(timer)
-        });
-    }
-    so_far
 }
 
 /// A strip of one figure: a dot a seed, a row a policy.
@@ -98,7 +73,11 @@ pub fn Seeds(props: &Props) -> Html {
         Config { backend: BackendKind::Modelled, clock: ClockKind::Modelled, ..state.config.clone() };
     let policies: Vec<PolicyKind> = state.lanes.iter().map(|lane| lane.policy).collect();
     let few = config.requests <= MOST_REQUESTS;
-    let runs = use_seeds(config.clone(), policies.clone(), seen && few);
+    let key = (config.clone(), policies.clone());
+    // One that cannot be run has no dots.
+    let runs = use_one_by_one(key, SEEDS as usize, seen && few, |(config, policies), seed| {
+        one(config, policies, seed as u64).unwrap_or_default()
+    });
     let columns: Vec<Column> = columns().into_iter().filter(|c| SHOWN.contains(&c.title)).collect();
     html! {
         <section id="seeds" class="chapter" ref={place} aria-labelledby="seeds-title" data-testid="seeds">
