@@ -1,12 +1,11 @@
 // The chapter's figures in the built page (dist/), in headless Chromium: `node --test tests/browser/chapter.test.mjs`.
 import assert from "node:assert/strict";
-import { pageTests } from "./pages.mjs";
+import { id, pageTests } from "./pages.mjs";
 
 const test = pageTests();
 /** The race computes nothing: figures are what is looked at. */
 const chapterTest = (name, run, options) => test(name, "?backend=modelled", run, options);
 
-const id = (page, name) => page.getByTestId(name);
 const text = (page, name) => id(page, name).innerText();
 const slider = (page, section, label) => page.locator(`#${section}`).getByRole("slider", { name: label });
 /** Moves a slider by the keyboard alone. */

@@ -2,17 +2,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { pageTests } from "./pages.mjs";
+import { id, pageTests, raceOver } from "./pages.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const test = pageTests({ commandLine: true });
 const handTest = (name, run, { query = "?backend=modelled", ...options } = {}) => test(name, query, run, options);
 
-const id = (page, name) => page.getByTestId(name);
 const text = (page, name) => id(page, name).innerText();
-/** Waits until every figure is in the table. */
-const raceOver = (page) => page.waitForFunction(
-  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 90_000 });
 /** Goes to a thousandth of the race, as a pointer on the scale does. */
 const scrub = (page, part) => page.evaluate((value) => {
   const scale = document.querySelector("[data-testid=time]");

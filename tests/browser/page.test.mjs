@@ -3,16 +3,12 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { pageTests } from "./pages.mjs";
+import { id, pageTests, raceOver } from "./pages.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const test = pageTests({ commandLine: true });
 const pageTest = (name, run, { query = "", ...options } = {}) => test(name, query, run, options);
 
-const id = (page, name) => page.getByTestId(name);
-/** Waits until every figure is in the table. */
-const raceOver = (page) => page.waitForFunction(
-  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 90_000 });
 const cells = (page, policy) => id(page, `row-${policy}`).locator("td").evaluateAll(
   (all) => all.map((cell) => [...cell.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join("").trim()));
 /** What the command line writes for the same parameters. */

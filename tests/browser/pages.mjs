@@ -30,3 +30,12 @@ export function pageTests({ timeout = 120_000, commandLine = false } = {}) {
     }
   });
 }
+
+export const id = (page, name) => page.getByTestId(name);
+/** Waits until what stands under a name has these words. */
+export const said = (page, name, words) => page.waitForFunction(
+  ([name, words]) => document.querySelector(`[data-testid=${name}]`)?.textContent.includes(words), [name, words], { timeout: 120_000 });
+/** Waits until every figure of the race is in the table. */
+export const raceOver = (page) => page.waitForFunction(
+  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 120_000 });
+export const sweepOver = (page) => said(page, "sweep-verdict", "The sweep is over");

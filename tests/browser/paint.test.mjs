@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { launch, open, serve } from "./harness.mjs";
-import { pageTests } from "./pages.mjs";
+import { pageTests, raceOver } from "./pages.mjs";
 
 const pageTest = pageTests();
 const timeout = 120_000;
@@ -22,8 +22,6 @@ const withServer = (name, run) => test(name, { timeout }, async () => {
   try { await run(server); } finally { await server.close(); }
 });
 
-const raceOver = (page) => page.waitForFunction(
-  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 90_000 });
 
 /** Gathers what the page's policy forbids, from the page's first moment on. */
 const watchPolicy = (page) => page.addInitScript(() => {

@@ -3,17 +3,13 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { pageTests } from "./pages.mjs";
+import { id, pageTests, said, sweepOver } from "./pages.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const test = pageTests({ timeout: 180_000, commandLine: true });
 /** The race is short and computes nothing. */
 const sweepTest = (name, query, run, options) => test(name, `?backend=modelled${query}`, run, options);
 
-const id = (page, name) => page.getByTestId(name);
-const said = (page, name, words) => page.waitForFunction(
-  ([name, words]) => document.querySelector(`[data-testid=${name}]`)?.textContent.includes(words), [name, words], { timeout: 120_000 });
-const sweepOver = (page) => said(page, "sweep-verdict", "The sweep is over");
 /** By cargo, so that it is never an older build's answer. */
 const native = (command, ...flags) => execFileSync(
   "cargo", ["run", "--quiet", "--release", "--locked", "--bin", "warmroute", "--", ...command.split(" ").slice(1), ...flags],

@@ -2,16 +2,12 @@
 // `node --test tests/browser/trust.test.mjs`.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { pageTests } from "./pages.mjs";
+import { id, pageTests, raceOver, said } from "./pages.mjs";
 
 const test = pageTests({ timeout: 180_000 });
 const QUERY = "?backend=modelled&requests=12";
 const clipboard = { permissions: ["clipboard-read", "clipboard-write"] };
 
-const id = (page, name) => page.getByTestId(name);
-const said = (page, name, words) => page.waitForFunction(
-  ([name, words]) => document.querySelector(`[data-testid=${name}]`)?.textContent.includes(words), [name, words], { timeout: 120_000 });
-const raceOver = (page) => said(page, "verdict", "The race is over");
 async function sweepOver(page) {
   await id(page, "sweep-run").click();
   await said(page, "sweep-verdict", "The sweep is over");

@@ -1,9 +1,10 @@
 // Ways through the page that the gates share.
+import { id, raceOver as over, said, sweepOver } from "../browser/pages.mjs";
+
+export { id, sweepOver };
 
 /** Nothing is computed with tensors: figures are what is looked at. */
 export const MODELLED = "?backend=modelled";
-
-export const id = (page, name) => page.getByTestId(name);
 
 /** Gives the sign that the page starts at (after a reload, too), and waits until it has. */
 export async function sign(page) {
@@ -13,8 +14,7 @@ export async function sign(page) {
 }
 
 /** Waits until every figure of the race is in the table. */
-export const raceOver = async (page) => (await sign(page), page.waitForFunction(
-  () => document.querySelector("[data-testid=verdict]")?.textContent.startsWith("The race is over"), null, { timeout: 120_000 }));
+export const raceOver = async (page) => (await sign(page), over(page));
 
 /** The same, without the replay. */
 export async function showResult(page) {
@@ -22,9 +22,6 @@ export async function showResult(page) {
   await raceOver(page);
 }
 
-const said = (page, name, words) => page.waitForFunction(
-  ([name, words]) => document.querySelector(`[data-testid=${name}]`)?.textContent.includes(words), [name, words], { timeout: 120_000 });
-export const sweepOver = (page) => said(page, "sweep-verdict", "The sweep is over");
 export const scanOver = (page) => said(page, "scan-verdict", "worth");
 
 /** Scrolls to every section and lets what is computed when it is seen be computed. */
