@@ -43,6 +43,11 @@ pub struct Experiment {
     model: Option<SharedModel>,
 }
 
+/// One replica that is only priced, as a configuration has it.
+pub(crate) fn priced_replica(config: &Config, index: u32) -> Replica {
+    Replica::new(index, config.limits(), Box::new(Modelled)).with_prefill_chunk(config.prefill_chunk as usize)
+}
+
 impl Experiment {
     /// An experiment on the generated trace.
     pub fn new(config: Config) -> Experiment {
@@ -94,9 +99,7 @@ impl Experiment {
     /// A configuration's settings of the policies for this trace: a prefix is so many of what its prompts
     /// are told by.
     pub fn policy_settings(&self, config: &Config) -> PolicySettings {
-        let PolicySettings { prefix_length, .. } = config.policy_settings();
-        let prefix_length = prefix_length.div_ceil(self.trace.tokens_per_item());
-        PolicySettings { prefix_length, ..config.policy_settings() }
+        config.policy_settings_for(&self.trace)
     }
 
     /// Replicas behind the routers of a configuration.
@@ -149,10 +152,7 @@ impl Experiment {
     /// ever does this carries no tensor code.
     pub fn run_priced(config: &Config, policy: PolicyKind) -> Result<(Trace, Recorder), TooLong> {
         let trace = config.trace();
-        let limits = config.limits();
-        let chunk = config.prefill_chunk as usize;
-        let replica = |i| Replica::new(i, limits, Box::new(Modelled)).with_prefill_chunk(chunk);
-        let replicas = (0..config.replicas).map(replica).collect();
+        let replicas = (0..config.replicas).map(|i| priced_replica(config, i)).collect();
         let mut fleet = Experiment::behind_routers(config, policy, &config.policy_settings(), replicas);
         let mut recorder = Recorder::new(config.replicas as usize, config.pool_blocks() as usize);
         let (sampling, price) = (config.sampling(), config.price());

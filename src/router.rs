@@ -41,6 +41,13 @@ pub struct Signal {
     pub own: bool,
 }
 
+impl Signal {
+    /// The latest refresh until `now`; `None` where nothing is late.
+    pub(crate) fn latest(&self, now: Time) -> Option<Time> {
+        now.0.checked_rem(self.period.0).map(|since| Time(now.0 - since))
+    }
+}
+
 /// One that decides.
 struct Router {
     policy: Box<dyn Policy>,
@@ -170,21 +177,16 @@ impl Routers {
         if !self.read_loads() {
             return None;
         }
-        match self.latest(now) {
+        match self.signal.latest(now) {
             None => Some(now),
             latest => latest.filter(|_| self.refreshed < latest),
         }
     }
 
-    /// The latest refresh until `now`; `None` where nothing is late.
-    fn latest(&self, now: Time) -> Option<Time> {
-        now.0.checked_rem(self.signal.period.0).map(|since| Time(now.0 - since))
-    }
-
     /// Shows what stands now, if a refresh is due until `now` that has not been made.
     pub fn refresh(&mut self, now: Time, replicas: &[Replica]) {
         if self.signal.period > Span::ZERO && self.looks_at(now).is_some() {
-            self.refreshed = self.latest(now);
+            self.refreshed = self.signal.latest(now);
             self.routers.iter_mut().for_each(|router| router.look(replicas));
         }
     }
@@ -282,7 +284,7 @@ impl Router {
 
 impl ReplicaLoad {
     /// One request more, of which no more is known than that it was sent.
-    fn add(&mut self, tokens: u64) {
+    pub(crate) fn add(&mut self, tokens: u64) {
         self.waiting += 1;
         self.outstanding_tokens += tokens;
     }

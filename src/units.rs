@@ -134,6 +134,12 @@ pub fn significant(x: f64, digits: usize) -> String {
     format!("{rounded:.decimals$}")
 }
 
+/// The same without zeros at the end: 3.5, 64, 0.5.
+pub fn trimmed(x: f64, digits: usize) -> String {
+    let text = significant(x, digits);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use super::scaler::Counts;
 use crate::engine::{Engine, Limits, Rejection, Replica, Request, RequestId};
 use crate::policy::{Decision, Policy, ReplicaLoad};
 use crate::router::Signal;
+use crate::trace::RequestSpec;
 use crate::units::{Span, Time};
 
 /// How replicas start and end.
@@ -249,18 +250,15 @@ impl<'e> Fleet<'e> {
     }
 
     /// What no replica could ever serve.
-    pub fn check(&self, request: &Request) -> Result<(), Rejection> {
-        self.limits.check(request.prompt.len(), request.max_tokens)
-    }
-
-    fn latest(&self, now: Time) -> Option<Time> {
-        now.0.checked_rem(self.signal.period.0).map(|since| Time(now.0 - since))
+    pub fn check(&self, spec: &RequestSpec) -> Result<(), Rejection> {
+        self.limits.check(spec.prompt.len(), spec.max_tokens)
     }
 
     /// Shows the router what stands now, if a refresh is due until `now` that has not been made.
     pub fn refresh(&mut self, now: Time) {
-        if self.signal.period > Span::ZERO && self.policy.reads_loads() && self.refreshed < self.latest(now) {
-            self.refreshed = self.latest(now);
+        let latest = self.signal.latest(now);
+        if self.policy.reads_loads() && self.refreshed < latest {
+            self.refreshed = latest;
             self.look();
         }
     }
@@ -304,8 +302,7 @@ impl<'e> Fleet<'e> {
         self.bills.routed(now, &request.prompt, &self.nodes[at].replica);
         let node = &mut self.nodes[at];
         if self.signal.own && self.signal.period > Span::ZERO {
-            node.shown.waiting += 1;
-            node.shown.outstanding_tokens += request.prompt.len() as u64 + request.max_tokens;
+            node.shown.add(request.prompt.len() as u64 + request.max_tokens);
         }
         node.replica.add_request(request).expect("it was checked against the limits of all replicas");
     }

@@ -9,7 +9,7 @@ use super::run::{Plan, Run, Scaled};
 use super::scaler::{ScalerKind, Surroundings};
 use super::settings::Settings;
 use crate::cost::roofline::Counter;
-use crate::engine::{Modelled, Replica};
+use crate::experiment::priced_replica;
 use crate::params::Config;
 use crate::policy::{PolicyKind, PolicySettings};
 use crate::sim::{Recorder, TooLong, run_express};
@@ -118,8 +118,8 @@ impl Lab {
     /// A run before its first instant.
     pub fn scaled(&self, scaler: ScalerKind, policy: PolicyKind) -> Scaled<'_> {
         let config = &self.config;
-        let policy = policy.build(&policy_settings(config, &self.trace));
-        let make = Box::new(move |id| replica(config, id));
+        let policy = policy.build(&config.policy_settings_for(&self.trace));
+        let make = Box::new(move |id| priced_replica(config, id));
         let life = self.settings.lifecycle(config);
         let fleet = Fleet::new(config.replicas, config.limits(), make, life, policy, config.signal());
         let scaler = scaler.build(&self.settings.overrides(), &self.surroundings());
@@ -131,16 +131,6 @@ impl Lab {
     pub fn run(&self, scaler: ScalerKind, policy: PolicyKind) -> Result<Run, TooLong> {
         self.scaled(scaler, policy).run(&mut ())
     }
-}
-
-fn replica(config: &Config, id: u32) -> Replica {
-    Replica::new(id, config.limits(), Box::new(Modelled)).with_prefill_chunk(config.prefill_chunk as usize)
-}
-
-/// A configuration's settings of the policies for a trace: a prefix is so many of what its prompts are told by.
-fn policy_settings(config: &Config, trace: &Trace) -> PolicySettings {
-    let own = config.policy_settings();
-    PolicySettings { prefix_length: own.prefix_length.div_ceil(trace.tokens_per_item()), ..own }
 }
 
 /// Requests a second that one replica serves with 95 % of them within both objectives: the trace's first
@@ -160,8 +150,11 @@ pub fn capacity(config: &Config, trace: &Trace) -> f64 {
         }
         let trace = Trace { requests, tenants: trace.tenants.clone() };
         let policy = PolicyKind::RoundRobin.build(&PolicySettings::default());
-        let mut fleet =
-            crate::fleet::Fleet::new(vec![replica(config, 0)], policy, crate::fleet::Devices::Separate);
+        let mut fleet = crate::fleet::Fleet::new(
+            vec![priced_replica(config, 0)],
+            policy,
+            crate::fleet::Devices::Separate,
+        );
         let mut recorder = Recorder::new(1, config.pool_blocks() as usize);
         run_express(&mut fleet, &trace, &config.sampling(), &config.price(), &mut recorder).is_ok()
             && recorder.good(&config.objectives()) as f64 >= GOOD * first.len() as f64

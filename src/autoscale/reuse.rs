@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::engine::{Modelled, Replica};
+use crate::experiment::priced_replica;
 use crate::fleet::{Devices, Fleet};
 use crate::params::Config;
 use crate::policy::{PolicyKind, PolicySettings, ReplicaLoad, mix};
@@ -61,13 +61,8 @@ pub fn change(
     at: f64,
     stretch: f64,
 ) -> Result<Around, TooLong> {
-    let own = config.policy_settings();
-    let prefix_length = own.prefix_length.div_ceil(trace.tokens_per_item());
-    let settings = PolicySettings { prefix_length, ..own };
-    let replica = |id| {
-        let chunk = config.prefill_chunk as usize;
-        Replica::new(id, config.limits(), Box::new(Modelled)).with_prefill_chunk(chunk)
-    };
+    let settings = config.policy_settings_for(trace);
+    let replica = |id| priced_replica(config, id);
     let fleet = Fleet::new((0..from).map(replica).collect(), policy.build(&settings), Devices::Separate);
     let mut recorder = Recorder::new(from.max(to) as usize, config.pool_blocks() as usize);
     let clock = Box::new(crate::sim::Modelled(config.price()));

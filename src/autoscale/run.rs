@@ -402,7 +402,7 @@ impl<'e> Scaled<'e> {
         let spec = &self.plan.trace.requests[id as usize];
         let (arrival, at): (Arrival, u64) = (arrival(id, spec), self.now.0);
         self.window.arrived();
-        if let Err(rejection) = self.fleet.check(&request(id, spec, &self.plan.sampling)) {
+        if let Err(rejection) = self.fleet.check(spec) {
             self.recorder.rejected(at, &arrival, rejection);
             return;
         }

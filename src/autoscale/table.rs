@@ -192,16 +192,7 @@ pub static PARAMS: [Param<Settings>; 34] = [
         unit: "bytes/s",
         help: "How fast the weights come, by where they come from.",
         group: Group::Autoscale,
-        kind: Kind::Quantity {
-            names: &[
-                ("network-disk", "a cloud's network disk, 1.05 GB/s"),
-                ("object-store", "an object store read in parallel, 3.1 GB/s"),
-                ("nvme", "a local flash disk, 3.5 GB/s"),
-                ("page-cache", "files already in memory, plainly loaded, 5.3 GB/s"),
-                ("pcie", "the bus to the device alone, PCIe 5.0 ×16, 64 GB/s"),
-            ],
-            number: "a number from 1e6 to 1e13, such as 3.5e9 or 3.5GB/s",
-        },
+        kind: crate::coldstart::BANDWIDTHS,
         optional: false,
         field: Field::Quantity {
             get: |s| s.bandwidth.text(),

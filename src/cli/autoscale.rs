@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lexopt::prelude::*;
 use serde::Serialize;
 
-use super::inputs::{Inputs, once, refused, text};
+use super::inputs::{Inputs, once, once_each, refused, text};
 use super::{UsageError, help};
 use crate::autoscale::life::Change;
 use crate::autoscale::run::Reroute;
@@ -55,12 +55,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
 /// Takes a parameter, of this command or of the experiment.
 fn take(options: &mut Options, flag: &str, parser: &mut lexopt::Parser) -> Result<(), UsageError> {
     if let Some(own) = PARAMS.iter().find(|p| p.flag() == flag) {
-        let mut before =
-            options.values.iter().find(|(key, _)| *key == own.key).map(|(_, value)| value.clone());
-        let value = text(parser)?;
-        once(flag, &mut before, value.clone())?;
-        options.values.push((own.key, value));
-        return Ok(());
+        return once_each(flag, &mut options.values, own.key, text(parser)?);
     }
     let flags: Vec<String> = PARAMS.iter().map(|p| p.flag()).collect();
     let own: Vec<&str> = OWN_FLAGS.into_iter().chain(flags.iter().map(String::as_str)).collect();
@@ -87,18 +82,15 @@ pub(super) const START: [(&str, &str); 13] = [
 
 /// The experiment's parameters and the own ones, valid together.
 fn configured(options: &mut Options) -> Result<(Config, Settings), UsageError> {
-    if options.inputs.values().iter().any(|(key, _)| key == "requests") {
+    if options.inputs.sets("requests") {
         return Err(UsageError(
             "--requests: here requests arrive for a time; say --duration (s) and --rate (requests/s)".into(),
         ));
     }
-    let given = |options: &Options, key: &str| {
-        options.inputs.values().iter().find(|(own, _)| own == key).map(|(_, value)| value.clone())
-    };
-    let accelerated = given(options, "accelerator").is_none_or(|accelerator| accelerator != "none");
+    let accelerated = !options.inputs.values().contains(&("accelerator".to_owned(), "none".to_owned()));
     let from_file = options.inputs.traces.is_given();
     // One who names a model says how many devices it takes.
-    let named = given(options, "model").is_some();
+    let named = options.inputs.sets("model");
     for (key, value) in START {
         let shapes = param(key).is_some_and(|p| p.group == Group::Trace);
         let of_device = matches!(key, "accelerator" | "model" | "tp");
@@ -107,9 +99,7 @@ fn configured(options: &mut Options) -> Result<(Config, Settings), UsageError> {
             options.inputs.default_to(key, value);
         }
     }
-    if given(options, "policy").is_none() {
-        options.inputs.default_to("policy", PolicyKind::LeastTokens.name());
-    }
+    options.inputs.default_to("policy", PolicyKind::LeastTokens.name());
     let config = options.inputs.config()?;
     let mut settings = Settings::default();
     for (key, value) in &options.values {

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use lexopt::prelude::*;
 use serde::Serialize;
 
+use super::inputs::unknown;
 use super::{UsageError, help};
 use crate::coldstart::{LEFT_OUT, PARAMS, Precision, Row, Settings, rate_text, rows, seconds_text};
-use crate::params::nearest;
 use crate::report::markdown;
 
 struct Options {
@@ -27,9 +27,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
             Long(flag) => {
                 let Some(param) = PARAMS.iter().find(|p| p.flag() == flag) else {
                     let flags = PARAMS.iter().map(|p| p.key).chain(["json", "help"]);
-                    let near = nearest(flag, flags)
-                        .map_or_else(String::new, |near| format!("; did you mean --{near}?"));
-                    return Err(UsageError(format!("--{flag} is no option of cold-start{near}")));
+                    return Err(unknown(flag, "cold-start", flags));
                 };
                 let text = parser.value()?.string()?;
                 param

@@ -23,7 +23,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             other => return Err(other.unexpected().into()),
         }
     }
-    if inputs.values().iter().all(|(key, _)| key != "policy") {
+    if !inputs.sets("policy") {
         return Err(UsageError("--policy says whose configuration is wanted; there is none".into()));
     }
     inputs.default_to("backend", "modelled");

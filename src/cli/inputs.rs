@@ -38,11 +38,7 @@ impl Inputs {
                 let Some(key) = param.or_else(|| SHAPE_KEYS.into_iter().find(|key| *key == flag)) else {
                     return Ok(false);
                 };
-                let before = self.values.iter().find(|(own, _)| own == key);
-                let mut before = before.map(|(_, value)| value.clone());
-                let value = text(parser)?;
-                once(&key.replace('_', "-"), &mut before, value.clone())?;
-                self.values.push((key.to_owned(), value));
+                once_each(&key.replace('_', "-"), &mut self.values, key.to_owned(), text(parser)?)?;
             }
         }
         Ok(true)
@@ -81,7 +77,7 @@ impl Inputs {
 
     /// Gives a parameter a value, unless it was given one.
     pub fn default_to(&mut self, key: &str, value: &str) {
-        if self.values.iter().all(|(own, _)| own != key) {
+        if !self.sets(key) {
             self.values.insert(0, (key.to_owned(), value.to_owned()));
         }
     }
@@ -167,6 +163,19 @@ pub const MAX_FILE: u64 = 1 << 31;
 /// A problem with a parameter, as the command line names it.
 pub fn refused(problem: Problem) -> UsageError {
     UsageError(format!("--{}: {}", problem.key.replace('_', "-"), problem.problem))
+}
+
+/// Adds a key's value to others; a key may be given once only.
+pub fn once_each<K: PartialEq>(
+    flag: &str,
+    values: &mut Vec<(K, String)>,
+    key: K,
+    value: String,
+) -> Result<(), UsageError> {
+    let mut before = values.iter().find(|(own, _)| *own == key).map(|(_, value)| value.clone());
+    once(flag, &mut before, value.clone())?;
+    values.push((key, value));
+    Ok(())
 }
 
 /// Sets what may be given once only.

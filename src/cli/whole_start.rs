@@ -7,7 +7,7 @@ use lexopt::prelude::*;
 use serde::Serialize;
 
 use super::UsageError;
-use super::inputs::{once, text};
+use super::inputs::{once_each, text};
 use crate::coldstart::format::Format;
 use crate::coldstart::measured::TABLE;
 use crate::coldstart::outage::{Cell, Failures, Overload, Spike, scale_to_zero};
@@ -98,10 +98,7 @@ fn parse(args: Vec<OsString>) -> Result<Options, UsageError> {
                     };
                     return Err(UsageError(format!("--{flag} is no option of cold-start --whole{near}")));
                 }
-                let mut before = values.iter().find(|(own, _)| *own == flag).map(|(_, value)| value.clone());
-                let value = text(&mut parser)?;
-                once(&flag, &mut before, value.clone())?;
-                values.push((flag, value));
+                once_each(&flag, &mut values, flag.clone(), text(&mut parser)?)?;
             }
             other => return Err(other.unexpected().into()),
         }

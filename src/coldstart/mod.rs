@@ -27,7 +27,7 @@ pub use consequences::{Consequence, consequences};
 pub use model::{Model, Parameters};
 pub use numbers::{bytes_text, count_text, rate_text, seconds_text};
 pub use precision::Precision;
-pub use table::PARAMS;
+pub use table::{BANDWIDTHS, PARAMS};
 pub use transfer::{Cell, Row, WeightsTransfer, rows};
 
 use crate::params::{Problem, nearest};

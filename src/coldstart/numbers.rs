@@ -4,8 +4,7 @@ use crate::units::{Bytes, BytesPerSecond, significant};
 
 /// Three significant digits without zeros at the end: 3.5, 64, 0.5.
 fn trimmed(x: f64) -> String {
-    let text = significant(x, 3);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    crate::units::trimmed(x, 3)
 }
 
 /// A count as a multiple of a power of ten: `8.03 × 10⁹`; small ones as they are.

@@ -3,6 +3,18 @@
 use super::{Bandwidth, Parameters, Precision, Settings};
 use crate::params::{Field, Group, Kind, Param};
 
+/// How fast weights may come, by where they come from.
+pub const BANDWIDTHS: Kind = Kind::Quantity {
+    names: &[
+        ("network-disk", "a cloud's network disk, 1.05 GB/s"),
+        ("object-store", "an object store read in parallel, 3.1 GB/s"),
+        ("nvme", "a local flash disk, 3.5 GB/s"),
+        ("page-cache", "files already in memory, plainly loaded, 5.3 GB/s"),
+        ("pcie", "the bus to the device alone, PCIe 5.0 ×16, 64 GB/s"),
+    ],
+    number: "a number from 1e6 to 1e13, such as 3.5e9 or 3.5GB/s",
+};
+
 /// Every setting, in the order of controls and help.
 pub static PARAMS: [Param<Settings>; 3] = [
     Param {
@@ -53,16 +65,7 @@ pub static PARAMS: [Param<Settings>; 3] = [
         unit: "bytes/s",
         help: "How fast the weights come, by where they come from; GB is 10^9 bytes.",
         group: Group::ColdStart,
-        kind: Kind::Quantity {
-            names: &[
-                ("network-disk", "a cloud's network disk, 1.05 GB/s"),
-                ("object-store", "an object store read in parallel, 3.1 GB/s"),
-                ("nvme", "a local flash disk, 3.5 GB/s"),
-                ("page-cache", "files already in memory, plainly loaded, 5.3 GB/s"),
-                ("pcie", "the bus to the device alone, PCIe 5.0 ×16, 64 GB/s"),
-            ],
-            number: "a number from 1e6 to 1e13, such as 3.5e9 or 3.5GB/s",
-        },
+        kind: BANDWIDTHS,
         optional: false,
         field: Field::Quantity {
             get: |s| s.bandwidth.text(),

@@ -311,6 +311,12 @@ impl Config {
         }
     }
 
+    /// The same for a trace: a prefix is so many of what its prompts are told by.
+    pub fn policy_settings_for(&self, trace: &Trace) -> PolicySettings {
+        let own = self.policy_settings();
+        PolicySettings { prefix_length: own.prefix_length.div_ceil(trace.tokens_per_item()), ..own }
+    }
+
     /// How late routers see loads.
     pub fn signal(&self) -> Signal {
         // The parameter's range is well within the clock.

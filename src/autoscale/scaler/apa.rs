@@ -103,7 +103,7 @@ impl Apa {
         };
         // What was asked for stays asked for while those that serve have too much.
         let desired = if ratio > 1.0 { desired.max(live) } else { desired };
-        (Draft { wanted, reason: ScaleReason::Formula, formula, terms: vec![] }.with(&terms), desired, limit)
+        (Draft::of(wanted, formula).with(&terms), desired, limit)
     }
 }
 

@@ -98,14 +98,13 @@ impl Derivative {
                 text(drain),
                 text(each)
             );
-            let draft =
-                Draft { wanted: wanted.max(live), reason: ScaleReason::Formula, formula, terms: vec![] };
+            let draft = Draft::of(wanted.max(live), formula);
             return draft.with(&terms);
         }
         let wanted = whole(rate / (each * self.config.utilisation)).max(1);
         let formula =
             format!("ceil({} ÷ ({} × {})) = {wanted}", text(rate), text(each), text(self.config.utilisation));
-        Draft { wanted: wanted.min(live), reason: ScaleReason::Formula, formula, terms: vec![] }.with(&terms)
+        Draft::of(wanted.min(live), formula).with(&terms)
     }
 }
 
@@ -133,9 +132,7 @@ impl Scaler for Derivative {
     }
 
     fn decide(&mut self, now: Time, counts: Counts, bounds: Bounds) -> ScaleDecision {
-        let draft = self.draft(counts);
-        let (desired, limit) = self.settle.settle(now, counts.live(), draft.wanted, bounds);
-        draft.decide(now, self.kind(), counts, desired, limit, bounds)
+        self.draft(counts).settled(now, self.kind(), counts, &mut self.settle, bounds)
     }
 }
 

@@ -7,9 +7,7 @@
 //! `replica_calculator.go`'s treatment of pods that are not ready: counted as idle where the rest ask for more.
 
 use super::behaviour::{Behaviour, Settle, span};
-use super::{
-    Bounds, Counts, Draft, Limit, Pending, ScaleDecision, ScaleReason, Scaler, ScalerKind, text, whole,
-};
+use super::{Bounds, Counts, Draft, Pending, ScaleDecision, ScaleReason, Scaler, ScalerKind, text, whole};
 use crate::autoscale::signals::FleetSample;
 use crate::units::{Span, Time};
 
@@ -92,7 +90,7 @@ impl Hpa {
         if tolerated(spread / target) || spread < target || wanted < live {
             return Draft::stay(live, ScaleReason::Tolerated, formula(live, spread, wanted)).with(&terms);
         }
-        Draft { wanted, reason: ScaleReason::Formula, formula: formula(live, spread, wanted), terms: vec![] }
+        Draft::of(wanted, formula(live, spread, wanted))
             .with(&terms)
             .with(&[("with those that start as idle", spread)])
     }
@@ -112,10 +110,7 @@ impl Scaler for Hpa {
     }
 
     fn decide(&mut self, now: Time, counts: Counts, bounds: Bounds) -> ScaleDecision {
-        let draft = self.draft(counts);
-        let (desired, limit): (u32, Option<Limit>) =
-            self.settle.settle(now, counts.live(), draft.wanted, bounds);
-        draft.decide(now, self.kind(), counts, desired, limit, bounds)
+        self.draft(counts).settled(now, self.kind(), counts, &mut self.settle, bounds)
     }
 }
 

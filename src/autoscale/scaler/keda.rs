@@ -66,7 +66,7 @@ impl Keda {
         if live > 0 && (ratio - 1.0).abs() <= self.config.tolerance {
             return Draft::stay(live, ScaleReason::Tolerated, formula).with(&terms);
         }
-        Draft { wanted, reason: ScaleReason::Formula, formula, terms: vec![] }.with(&terms)
+        Draft::of(wanted, formula).with(&terms)
     }
 }
 
@@ -88,9 +88,7 @@ impl Scaler for Keda {
     }
 
     fn decide(&mut self, now: Time, counts: Counts, bounds: Bounds) -> ScaleDecision {
-        let draft = self.draft(counts);
-        let (desired, limit) = self.settle.settle(now, counts.live(), draft.wanted, bounds);
-        draft.decide(now, self.kind(), counts, desired, limit, bounds)
+        self.draft(counts).settled(now, self.kind(), counts, &mut self.settle, bounds)
     }
 }
 

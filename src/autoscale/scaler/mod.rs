@@ -194,6 +194,11 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// What a formula gives.
+    fn of(wanted: u32, formula: String) -> Draft {
+        Draft { wanted, reason: ScaleReason::Formula, formula, terms: Vec::new() }
+    }
+
     /// To leave things as they are.
     fn stay(live: u32, reason: ScaleReason, formula: impl Into<String>) -> Draft {
         Draft { wanted: live, reason, formula: formula.into(), terms: Vec::new() }
@@ -203,6 +208,19 @@ impl Draft {
     fn with(mut self, terms: &[(&'static str, f64)]) -> Draft {
         self.terms.extend(terms.iter().map(|&(name, value)| Term { name, value }));
         self
+    }
+
+    /// The decision after a rule's stabilisation and rates.
+    fn settled(
+        self,
+        now: Time,
+        scaler: ScalerKind,
+        counts: Counts,
+        settle: &mut Settle,
+        bounds: Bounds,
+    ) -> ScaleDecision {
+        let (desired, limit) = settle.settle(now, counts.live(), self.wanted, bounds);
+        self.decide(now, scaler, counts, desired, limit, bounds)
     }
 
     /// The decision that it becomes, within bounds.
@@ -234,8 +252,7 @@ fn whole(replicas: f64) -> u32 {
 
 /// A number in a formula: four significant digits, no zeros at the end.
 fn text(x: f64) -> String {
-    let text = crate::units::significant(x, 4);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    crate::units::trimmed(x, 4)
 }
 
 /// A decision in words, with its numbers.

@@ -64,7 +64,7 @@ impl Predictive {
         let then = (now + slope * lead.seconds()).max(now).max(0.0);
         let wanted = whole(then * headroom / capacity).max(1);
         let formula = format!("ceil({} × {} ÷ {}) = {wanted}", text(then), text(headroom), text(capacity));
-        Draft { wanted, reason: ScaleReason::Formula, formula, terms: vec![] }.with(&[
+        Draft::of(wanted, formula).with(&[
             ("arrivals a second", now),
             ("more a second, each second", slope),
             ("predicted", then),
@@ -91,9 +91,7 @@ impl Scaler for Predictive {
     }
 
     fn decide(&mut self, now: Time, counts: Counts, bounds: Bounds) -> ScaleDecision {
-        let draft = self.draft(counts);
-        let (desired, limit) = self.settle.settle(now, counts.live(), draft.wanted, bounds);
-        draft.decide(now, self.kind(), counts, desired, limit, bounds)
+        self.draft(counts).settled(now, self.kind(), counts, &mut self.settle, bounds)
     }
 }
 
