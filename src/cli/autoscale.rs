@@ -128,6 +128,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     let (config, settings) = configured(&mut options)?;
     let read = options.inputs.read_trace(&config)?;
     let file = read.as_ref().map(|read| read.source.file.clone());
+    options.inputs.say(&config, read.as_ref().map_or(&[][..], |read| &read.notes));
     let trace = read.map(|read| Arc::new(read.log.trace));
     let lab = Lab::new(config, settings, trace);
     if let Some(change) = &options.reuse {

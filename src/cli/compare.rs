@@ -36,11 +36,12 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
             "--backend: a comparison only prices what a step computes; it is modelled".into(),
         ));
     }
-    let experiment = match inputs.read_trace(&config)? {
-        Some(loaded) => Experiment::with_trace(config, loaded.log.trace, Some(loaded.source)),
-        None => Experiment::new(config),
+    let (experiment, notes) = match inputs.read_trace(&config)? {
+        Some(loaded) => (Experiment::with_trace(config, loaded.log.trace, Some(loaded.source)), loaded.notes),
+        None => (Experiment::new(config), Vec::new()),
     };
     let comparison = compare(&experiment)?;
+    inputs.say(&experiment.config, &notes);
     let mut drawn = Vec::new();
     if curves {
         for &policy in &experiment.config.policy {

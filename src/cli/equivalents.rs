@@ -102,10 +102,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
         .map(|seed| equivalents(&Config { seed, ..config.clone() }, trace.as_ref(), of, by, cap))
         .collect();
     let found = found.into_iter().collect::<Result<Vec<_>, _>>().map_err(refused)?;
-    options.inputs.say_idle(&config);
-    for note in notes {
-        eprintln!("warmroute: {note}");
-    }
+    options.inputs.say(&config, &notes);
     if options.json {
         let text = serde_json::to_string_pretty(&found).expect("plain data");
         return Ok(text + "\n");

@@ -134,10 +134,13 @@ impl Inputs {
         self.values.iter().any(|(own, _)| own == key)
     }
 
-    /// Says on standard error what was asked for and has no effect.
-    pub fn say_idle(&self, config: &Config) {
+    /// Says on standard error what was asked for and has no effect, and what one should know of what was read.
+    pub fn say(&self, config: &Config, notes: &[String]) {
         if config.tenants == 1 && config.hot_share.is_some() && !self.traces.is_given() {
             eprintln!("warmroute: --hot-share: has no effect with one tenant, which has all of the traffic");
+        }
+        for note in notes {
+            eprintln!("warmroute: {note}");
         }
     }
 

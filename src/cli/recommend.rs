@@ -166,10 +166,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if runner.watched {
         eprintln!();
     }
-    for note in notes {
-        eprintln!("warmroute: {note}");
-    }
-    inputs.say_idle(&config);
+    inputs.say(&config, &notes);
     let sheet = Sheet {
         config: &config,
         name,

@@ -107,10 +107,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if let Some((path, lines)) = lines {
         save(path, &lines)?;
     }
-    options.inputs.say_idle(&experiment.config);
-    for note in notes {
-        eprintln!("warmroute: {note}");
-    }
+    options.inputs.say(&experiment.config, &notes);
     Ok(match options.format {
         Format::Json => to_json(&reports),
         Format::Csv => to_csv(reports.iter().map(|report| (report.policy, None, &report.summary))),
@@ -141,7 +138,7 @@ fn many_seeds(options: &Options, config: &Config, seeds: u64) -> Result<String, 
         }
         model = experiment.model();
     }
-    options.inputs.say_idle(config);
+    options.inputs.say(config, &[]);
     let rows = spreads.iter().flat_map(|spread| {
         let seeds = (0..).map(|seed| Some(config.seed.wrapping_add(seed)));
         seeds.zip(&spread.summaries).map(|(seed, summary)| (spread.policy.name(), seed, summary))

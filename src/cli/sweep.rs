@@ -131,10 +131,7 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     if let (Some(seeds), true) = (said, options.inputs.sets("seed") && !options.inputs.traces.spread) {
         eprintln!("warmroute: --seed: has no effect, since --seeds {seeds} says which seeds are run");
     }
-    options.inputs.say_idle(&config);
-    for note in notes {
-        eprintln!("warmroute: {note}");
-    }
+    options.inputs.say(&config, &notes);
     match (part, options.part) {
         (None, None) => Ok(options.format.write(&Results::new(plan, done).map_err(refused)?)),
         (None, Some(_)) => Err(UsageError("--part names the file of a --shard I/N; there is none".into())),

@@ -69,12 +69,12 @@ pub fn main(args: Vec<OsString>) -> Result<String, UsageError> {
     } else {
         json_lines(&log.trace, &log.sessions)
     };
-    options.inputs.say_idle(&config);
-    for note in notes {
-        eprintln!("warmroute: {note}");
-    }
-    let Some(path) = options.out else { return Ok(written) };
+    let Some(path) = options.out else {
+        options.inputs.say(&config, &notes);
+        return Ok(written);
+    };
     may_save(&path, &written, options.force)?;
+    options.inputs.say(&config, &notes);
     save(&path, &written)?;
     Ok(format!("{} requests in {}\n", log.trace.requests.len(), path.display()))
 }

@@ -100,7 +100,7 @@ fn together<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> Config {
 /// Which of some pairs to leave out against a problem that they have together: the one that it names if
 /// the rest is right then, or another that helps, the last first.
 fn culprit(pairs: &[(String, String)], problem: &Problem) -> Option<usize> {
-    let named = pairs.iter().position(|(key, _)| *key == problem.key);
+    let named = pairs.iter().position(|(key, _)| same_key(key, &problem.key));
     let left = |at: usize| {
         let rest = pairs.iter().enumerate().filter(|(own, _)| *own != at).map(|(_, pair)| pair);
         together(rest).validate().err()
@@ -199,6 +199,9 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert_eq!(problems[0].key, "user_min");
         assert!(problems[0].problem.contains("user_max: found 32"), "{}", problems[0]);
+        // Written with a hyphen it is the same key.
+        let (config, problems) = from_query("user-min=40&replicas=2");
+        assert_eq!((config.replicas, problems[0].key.as_str()), (2, "user-min"));
         let (config, problems) = from_query("user_min=40&user_max=60");
         assert_eq!((config.user_min, config.user_max, problems.len()), (40, 60, 0));
         let (config, problems) = from_query("rate=2&positions=4096&output_min=90&seed=3");

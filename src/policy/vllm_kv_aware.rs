@@ -73,7 +73,8 @@ impl Policy for VllmKvAware {
         Decision {
             replica,
             reason: Reason::BestScore,
-            tied: best.len() as u32,
+            // A softmax draws by all scores, not among the least.
+            tied: if self.temperature > 0.0 { 0 } else { best.len() as u32 },
             matched: replicas.iter().map(|replica| replica.matched_blocks).collect(),
             predicted: Some(predicted),
             scores,
@@ -86,7 +87,7 @@ impl Policy for VllmKvAware {
 mod tests {
     use super::*;
     use crate::policy::Happened;
-    use crate::policy::tools::asked;
+    use crate::policy::tools::{asked, tuned};
 
     fn fleet(matched: &[u32]) -> Vec<ReplicaLoad> {
         matched
@@ -116,6 +117,14 @@ mod tests {
         // Of four there are three, and of 16 tokens 8.
         let later = policy.route(&asked(&prompt, 5, 0.0), &fleet(&[0, 6]));
         assert_eq!(later.scores, [(100.0 + 100.0) * 2.0, (4.0 + 8.0) * 4.0]);
+    }
+
+    /// As Dynamo's: what is drawn by a softmax is not said to be among the least.
+    #[test]
+    fn above_a_temperature_of_zero_no_tie_is_said() {
+        let settings = tuned(PolicyKind::VllmKvAware, &[("temperature", 1.0)]);
+        let decision = VllmKvAware::new(&settings).route(&asked(&[5; 100], 0, 0.0), &fleet(&[0, 0, 0]));
+        assert_eq!((decision.tied, decision.scores), (0, vec![100.0; 3]));
     }
 
     #[test]

@@ -143,9 +143,20 @@ impl Arrivals {
 
     fn write_decision(&self, decision: &Decision, out: &mut Vec<u8>) {
         // Named one by one, so that none is forgotten when another is added.
-        let Decision { replica, reason, loads, mean, preferred, guard_limit, tied, matched, view, .. } =
-            decision;
-        let Decision { scores, candidates, predicted, .. } = decision;
+        let Decision {
+            replica,
+            reason,
+            loads,
+            mean,
+            preferred,
+            guard_limit,
+            tied,
+            matched,
+            scores,
+            candidates,
+            predicted,
+            view,
+        } = decision;
         let View { router, refreshed, own } = *view;
         let reason = Reason::ALL.iter().position(|r| r == reason).expect("every reason is listed") as u8;
         let more = reason >= LATER || !scores.is_empty() || !candidates.is_empty() || predicted.is_some();
